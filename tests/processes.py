@@ -13,7 +13,7 @@ from lastiterate.facts import Fact
 from lastiterate.kernel.steps import Steps
 from lastiterate.runs.process import Process
 from lastiterate.shift.optimise import best_schedule
-from lastiterate.testing.processes import exact_mu_of_quadratics, process
+from lastiterate.testing.draws import exact_mu_of_quadratics, process
 
 __all__ = [
     "FULL",

@@ -10,9 +10,9 @@ import lastiterate as li
 from lastiterate.facts import KINDS, Fact, fact, fact_from_json, facts_from_json, facts_to_json, own
 from lastiterate.report import english, english_refusals
 from lastiterate.theorems.features import FEATURES, Assumption
-from lastiterate.theorems.forgotten_by_chance import FORGOTTEN_BY_CHANCE
 from lastiterate.theorems.papers.asoodeh2023 import _LARGEST_RATIO, SOME_REACH
 from lastiterate.theorems.reflection import _WIDEST, REFLECTION
+from lastiterate.theorems.window_tail import FORGOTTEN_BY_CHANCE
 
 EXAMPLES = {code: fact(code, **kind.values) for code, kind in KINDS.items()}
 THEOREMS = (*li.theorems.ALL, FORGOTTEN_BY_CHANCE)

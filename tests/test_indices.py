@@ -10,7 +10,7 @@ import pytest
 
 import lastiterate as li
 from lastiterate.kernel.steps import Steps
-from lastiterate.numerics.exact_choice import states_drawn
+from lastiterate.numerics.exact_noise import states_drawn
 from lastiterate.numerics.levels import few_levels
 from lastiterate.numerics.randomness import Source
 from lastiterate.shift.optimise import best_schedule
@@ -20,7 +20,7 @@ from raising import raises
 SOURCE = Path(li.__file__).parent
 WIDER = {"int64", "int32", "int_", "longlong"}
 # No indices: 64 random bits, and sums of errors that are counted in small units.
-BITS = {"numerics/exact_noise.py": {"int64"}, "estimators/validation.py": {"int64"}}
+BITS = {"numerics/exact_noise.py": {"int64"}, "estimators/trial.py": {"int64"}}
 
 
 def fixed_widths(source: str) -> set[str]:
@@ -58,7 +58,7 @@ def test_widths_are_seen(source: str, found: set[str]) -> None:
 
 def test_runs_are_no_longer_than_arrays_can_be(monkeypatch: pytest.MonkeyPatch) -> None:
     """As on a 32-bit platform, where this is less than 10¹²."""
-    monkeypatch.setattr("lastiterate.runs.length._MOST_STEPS", 2**31 // 8)
+    monkeypatch.setattr("lastiterate.runs.per_step._MOST_STEPS", 2**31 // 8)
     with raises("must_be", "steps", kind=li.errors.InvalidInput, allowed="at most 2.68435e+08"):
         li.Run(li.losses.logistic(feature_norm=1.0), li.FullBatch(records=4), 0.1, li.OnIterate(std=1.0), 10**9)
 

@@ -28,7 +28,7 @@ EXCEPTIONS = {
     "reproduction": "captions of the papers' figures and tables",
     "kernel": "it runs alone, without the rest of the package",
     "testing": "the laws and exact instances of authors of theorems, with how they are broken",
-    "accounting/budget_file.py": "SQL",
+    "budget/ledger.py": "SQL",
     "display.py": "HTML",
     "__init__.py": "lists of public names",
     "curves/adjacency.py": "values of two enumerations, which document them",

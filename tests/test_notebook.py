@@ -149,7 +149,7 @@ def test_html_is_harmless_and_takes_the_colours_of_the_notebook(name: str) -> No
 def test_html_says_what_the_text_says_and_nothing_else(name: str) -> None:
     """Word by word; a text may repeat or order them otherwise."""
     value = values()[name]
-    whole = value.details() if isinstance(value, li.accounting.Report) else str(value)
+    whole = value.details() if isinstance(value, li.results.Report) else str(value)
     marks = re.compile(r"[\s\-:|]+")
     said, shown = (
         set(marks.split(text)) for text in (whole, re.sub(r"<[^>]*>", " ", value._repr_html_()).replace("&#x27;", "'"))

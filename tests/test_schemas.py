@@ -39,7 +39,7 @@ def errors(name: str, content: Any) -> list[str]:
     return [f"{list(one.path)}: {one.message[:200]}" for one in found]
 
 
-def trained() -> li.accounting.Report:
+def trained() -> li.results.Report:
     data = np.eye(40, 3), np.where(np.arange(40) % 2, 1, -1)
     return li.train(RUN, data, seed=0).report(DELTA)
 

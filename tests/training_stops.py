@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from lastiterate.training import optimised, walk
+from lastiterate.training import steps as optimised
+from lastiterate.training import steps as walk
 
 
 class Killed(Exception):

@@ -16,7 +16,7 @@ import lastiterate as li
 from benchmarks.attack.runs import drawn_run
 from benchmarks.attack.values import OBJECTS, PLAIN, drawn
 from lastiterate.curves.sampled_steps import SampledStep
-from lastiterate.runs.encode import run_from_dict
+from lastiterate.runs.files import run_from_dict
 
 WILD = (*PLAIN, *OBJECTS)
 # Made by the library, not by its users: their methods are called on what the library returned.
@@ -232,7 +232,7 @@ class Call:
 
 def _no_delta(thing: Any, name: str) -> bool:
     """A certificate that was rejected says nothing, and its δ is NaN on purpose."""
-    return isinstance(thing, li.accounting.Verdict) and not thing.accepted and name == "delta"
+    return isinstance(thing, li.results.Verdict) and not thing.accepted and name == "delta"
 
 
 def _bound(function: Any, arguments: dict[str, Any]) -> Any:

@@ -12,7 +12,7 @@ import numpy as np
 
 import lastiterate as li
 from benchmarks.attack.attacks import Shown, refusal, refused
-from lastiterate.training import walk
+from lastiterate.training import steps as walk
 
 _RECORDS = 12
 _DATA = (np.eye(_RECORDS, 3), np.tile([1, -1], _RECORDS // 2))

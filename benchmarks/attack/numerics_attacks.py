@@ -9,9 +9,8 @@ import numpy as np
 import lastiterate as li
 from benchmarks.attack.attacks import Shown
 from lastiterate.curves.hidden_place import HiddenPlaceDP
-from lastiterate.testing.processes import process
-from lastiterate.theorems.bounded_steps import Bounded
-from lastiterate.theorems.place_tables import PlaceTables
+from lastiterate.testing.draws import process
+from lastiterate.theorems.bounded_steps import Bounded, PlaceTables
 
 DELTA = 1e-5
 LOGISTIC = li.losses.logistic(feature_norm=1.0, l2=0.1)

@@ -20,7 +20,7 @@ import numpy as np
 
 import lastiterate as li
 from benchmarks.timing import measured, said_by
-from lastiterate.accounting.growth import growth
+from lastiterate.accounting.epsilon_curve import growth
 
 DELTA = 1e-5
 COMMIT = "95ff3fc"
@@ -64,7 +64,7 @@ def decaying(steps: int) -> li.Run:
     return li.Run(loss, li.FixedSize(10_000, 100), 0.1, li.OnMeanGradient(0.1), steps, li.Unbounded(dimension=1_000))
 
 
-def account(run: li.Run) -> li.accounting.Report:
+def account(run: li.Run) -> li.results.Report:
     return li.account(run, DELTA)
 
 

@@ -22,7 +22,7 @@ from lastiterate.auditing.instances import random_instance
 from lastiterate.curves.adjacency import Adjacency
 from lastiterate.parallel import every_core, in_parallel
 from lastiterate.progress import tracked
-from lastiterate.testing.beside import EPSILONS, beside
+from lastiterate.testing.exact_laws import EPSILONS, beside
 
 
 @dataclass

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 import lastiterate as li
-from lastiterate.auditing.filtered_instances import smooth_steps
+from lastiterate.auditing.filtered import smooth_steps
 from lastiterate.facts import own
 from lastiterate.numerics.arrays import Floats
 from lastiterate.runs.process import Process

@@ -16,9 +16,9 @@ import numpy as np
 
 import lastiterate as li
 from benchmarks.tightness.momentum_chains import momentum_instance
-from lastiterate.auditing.filtered_instances import random_filtered
+from lastiterate.auditing.filtered import random_filtered
 from lastiterate.progress import tracked
-from lastiterate.testing.beside import EPSILONS, beside
+from lastiterate.testing.exact_laws import EPSILONS, beside
 
 
 def compared(drawn: Any, seed: int) -> list[tuple[str, float, str]]:

@@ -18,8 +18,7 @@ import lastiterate as li
 from benchmarks.tightness.participation_chains import FAILURE, random_participation
 from lastiterate.auditing.chain import Chain, Map
 from lastiterate.numerics.arrays import Floats
-from lastiterate.theorems.hidden_participation import participation_window
-from lastiterate.theorems.prepaid_participation import prepaid_window
+from lastiterate.theorems.participation import participation_window, prepaid_window
 
 EPSILONS = np.append(0.0, np.geomspace(0.003, 12.0, 30))
 ROUNDING = 1e-13

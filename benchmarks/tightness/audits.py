@@ -14,7 +14,7 @@ import sys
 import numpy as np
 
 import lastiterate as li
-from lastiterate.auditing.simulate import OPPOSITE, PUSHES, simulation
+from lastiterate.auditing.quadratic import OPPOSITE, PUSHES, simulation
 from lastiterate.progress import progress_bar, tracked
 
 DELTA = 1e-5

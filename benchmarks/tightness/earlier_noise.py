@@ -18,7 +18,7 @@ from benchmarks.tightness.random_batches import by_theorem
 from benchmarks.timing import measured
 from lastiterate.auditing.linear_instances import epsilon_of
 from lastiterate.runs.per_step import each
-from lastiterate.shift.slopes import best_slopes
+from lastiterate.shift.prepay import best_slopes
 
 Row = dict[str, str | int | float | None]
 

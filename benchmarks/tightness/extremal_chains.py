@@ -17,7 +17,7 @@ from scipy.special import ndtr
 
 import lastiterate as li
 from lastiterate.auditing.chain import Chain, iid_hazard, shuffled_hazard
-from lastiterate.auditing.laws import largest_epsilon, worse_order
+from lastiterate.auditing.grid_steps import largest_epsilon, worse_order
 from lastiterate.auditing.linear_instances import orders
 from lastiterate.auditing.quadratic import weights_of
 from lastiterate.auditing.sums import Pushed, RandomSum

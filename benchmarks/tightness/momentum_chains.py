@@ -15,11 +15,11 @@ import numpy as np
 from scipy.special import ndtr
 
 import lastiterate as li
-from lastiterate.auditing.filtered_instances import filtered_process, smooth_steps
-from lastiterate.auditing.laws import worse_order
+from lastiterate.auditing.filtered import filtered_process, smooth_steps
+from lastiterate.auditing.grid_steps import worse_order
 from lastiterate.numerics.arrays import Floats
+from lastiterate.runs.optimizers import Released
 from lastiterate.runs.process import Process
-from lastiterate.runs.released import Released
 
 Force = Callable[[Floats], Floats]
 _APART, _CELL = 0.5, 0.1  # points of the state, and cells of what is released, in units of their noise

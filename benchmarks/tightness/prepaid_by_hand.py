@@ -15,7 +15,7 @@ from scipy.special import ndtri
 
 import lastiterate as li
 from lastiterate.numerics.arrays import Floats
-from lastiterate.shift.slopes import best_slopes
+from lastiterate.shift.prepay import best_slopes
 
 GUESSES = 12
 

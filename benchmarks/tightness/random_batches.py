@@ -50,7 +50,7 @@ def run(share: float, push: float, factor: float, diameter: float = math.inf) ->
     return li.Run(loss, batches, 1.0, li.OnIterate(1.0), STEPS, domain)
 
 
-def by_theorem(report: li.accounting.Report) -> dict[str, float]:
+def by_theorem(report: li.results.Report) -> dict[str, float]:
     return {one.theorem.name: epsilon for one, epsilon in zip(report.guarantees, report.epsilons, strict=True)}
 
 

@@ -15,12 +15,11 @@ import numpy as np
 from scipy.special import ndtr
 
 import lastiterate as li
-from lastiterate.auditing.filtered_instances import smooth_steps
+from lastiterate.auditing.filtered import smooth_steps
 from lastiterate.facts import own
 from lastiterate.kernel.prepaid import Smooth
 from lastiterate.numerics.arrays import Floats
-from lastiterate.runs.process import Process
-from lastiterate.runs.updates import Update
+from lastiterate.runs.process import Process, Update
 
 Delta = Callable[[float], float]
 

@@ -9,7 +9,6 @@ TYPE_CHECKING = False  # as `typing` has it, which takes long to import
 
 if TYPE_CHECKING:
     from lastiterate import (
-        accounting,
         adapters,
         auditing,
         baselines,
@@ -17,23 +16,22 @@ if TYPE_CHECKING:
         mechanisms,
         notions,
         parts,
+        results,
         testing,
         theorems,
         torch,
         training,
         trials,
     )
-    from lastiterate.accounting.account import account
-    from lastiterate.accounting.budget import Budget
+    from lastiterate.accounting.account import account, account_each
     from lastiterate.accounting.calibrate import NOISE, calibrate
-    from lastiterate.accounting.certificate import verify
-    from lastiterate.accounting.each import account_each
-    from lastiterate.accounting.forget import forget
-    from lastiterate.accounting.lower_bound import lower_bound
-    from lastiterate.accounting.select import select
+    from lastiterate.accounting.report import lower_bound
     from lastiterate.auditing.audit import audit
+    from lastiterate.budget.budget import Budget
+    from lastiterate.certificate.certificate import verify
     from lastiterate.curves.adjacency import ADD_OR_REMOVE_ONE, REPLACE_ONE, ZERO_OUT
     from lastiterate.curves.compose import compose
+    from lastiterate.forgetting.forget import forget
     from lastiterate.runs import losses
     from lastiterate.runs.batches import (
         BallsAndBins,
@@ -45,12 +43,12 @@ if TYPE_CHECKING:
     )
     from lastiterate.runs.domains import Ball, Unbounded
     from lastiterate.runs.files import read_run, write_run
-    from lastiterate.runs.length import epochs
     from lastiterate.runs.noise import Langevin, OnGradientSum, OnIterate, OnMeanGradient
-    from lastiterate.runs.optimizers import SGD, Adam
-    from lastiterate.runs.released import AVERAGE, EMA, LAST
+    from lastiterate.runs.optimizers import AVERAGE, EMA, LAST, SGD, Adam
+    from lastiterate.runs.per_step import epochs
     from lastiterate.runs.run import Run
     from lastiterate.runs.schedules import cosine, linear, multistep
+    from lastiterate.selection.select import select
     from lastiterate.training.plans.planning import plan
     from lastiterate.training.train import train
 
@@ -83,7 +81,6 @@ __all__ = [
     "__version__",
     "account",
     "account_each",
-    "accounting",
     "adapters",
     "audit",
     "auditing",
@@ -103,6 +100,7 @@ __all__ = [
     "parts",
     "plan",
     "read_run",
+    "results",
     "select",
     "testing",
     "theorems",
@@ -116,21 +114,19 @@ __all__ = [
 
 # Where each of them stands, as imported above for those who read and do not run; tests/test_surface.py compares the two.
 _NAMES = {
-    "accounting.account": "account",
-    "accounting.budget": "Budget",
+    "budget.budget": "Budget",
     "accounting.calibrate": "NOISE calibrate",
-    "accounting.certificate": "verify",
-    "accounting.each": "account_each",
-    "accounting.forget": "forget",
-    "accounting.lower_bound": "lower_bound",
-    "accounting.select": "select",
+    "certificate.certificate": "verify",
+    "accounting.account": "account account_each",
+    "forgetting.forget": "forget",
+    "accounting.report": "lower_bound",
+    "selection.select": "select",
     "runs.batches": "BallsAndBins Cyclic FixedSize FullBatch Poisson Shuffled",
     "runs.domains": "Ball Unbounded",
     "runs.files": "read_run write_run",
-    "runs.length": "epochs",
+    "runs.per_step": "epochs",
     "runs.noise": "Langevin OnGradientSum OnIterate OnMeanGradient",
-    "runs.optimizers": "SGD Adam",
-    "runs.released": "AVERAGE EMA LAST",
+    "runs.optimizers": "AVERAGE EMA LAST SGD Adam",
     "runs.run": "Run",
     "runs.schedules": "cosine linear multistep",
     "auditing.audit": "audit",
@@ -140,7 +136,6 @@ _NAMES = {
     "training.train": "train",
 }
 _ROOMS = (
-    "accounting",
     "adapters",
     "auditing",
     "baselines",
@@ -148,6 +143,7 @@ _ROOMS = (
     "mechanisms",
     "notions",
     "parts",
+    "results",
     "testing",
     "theorems",
     "torch",

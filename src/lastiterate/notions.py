@@ -9,18 +9,16 @@ from lastiterate.curves.adjacency import (
     Adjacency,
     Sampling,
 )
-from lastiterate.curves.averaged import AveragedGaussianDP
 from lastiterate.curves.balls_and_bins import BallsAndBinsDP
-from lastiterate.curves.best import best
-from lastiterate.curves.calibrate import largest_mu
-from lastiterate.curves.compose import compose
+from lastiterate.curves.compose import PrivacyLoss, compose
 from lastiterate.curves.gaussian import GaussianDP
+from lastiterate.curves.gaussian_cover import largest_mu
+from lastiterate.curves.hidden_participation import AveragedGaussianDP
 from lastiterate.curves.hidden_place import HiddenPlaceDP
-from lastiterate.curves.loss import PrivacyLoss
-from lastiterate.curves.profile import Profile
+from lastiterate.curves.minimum import best
+from lastiterate.curves.profile import Profile, TradeOff
 from lastiterate.curves.renyi import RenyiDP
 from lastiterate.curves.subsampled import SubsampledGaussians, subsampled_gaussian
-from lastiterate.curves.tradeoff import TradeOff
 
 __all__ = [
     "ADD_OR_REMOVE_ONE",

@@ -3,9 +3,8 @@
 from typing import Any
 
 from lastiterate.runs.batches import PoissonMean
-from lastiterate.runs.domains import Box, ConvexSet
+from lastiterate.runs.domains import L1, Box, ConvexSet, ConvexTerm, ElasticNet, NuclearNorm
 from lastiterate.runs.kinds import SECTIONS
-from lastiterate.runs.prox import L1, ConvexTerm, ElasticNet, NuclearNorm
 
 __all__ = ["L1", "Box", "ConvexSet", "ConvexTerm", "ElasticNet", "NuclearNorm", "PoissonMean"]
 

@@ -1,6 +1,6 @@
 """`li.trials`: the distribution of the number of trials, for `li.select`, and what each trial may spend."""
 
-from lastiterate.curves.per_trial import largest_mu_per_trial as largest_mu
+from lastiterate.curves.selected import largest_mu_per_trial as largest_mu
 from lastiterate.curves.trials import Geometric, Logarithmic, NegativeBinomial
 from lastiterate.curves.trials import PoissonTrials as Poisson
 

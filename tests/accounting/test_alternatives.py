@@ -10,7 +10,7 @@ import lastiterate as li
 from lastiterate.accounting import alternatives
 from lastiterate.digits import above
 from lastiterate.runs import kinds
-from lastiterate.runs.encode import run_from_dict, run_to_dict
+from lastiterate.runs.files import run_from_dict, run_to_dict
 from lastiterate.runs.losses import Loss
 
 NETWORK = li.losses.network(clip=1.0)

@@ -12,9 +12,9 @@ import pytest
 
 import lastiterate as li
 from alone import by_theorem
-from lastiterate.accounting.growth import growth
+from lastiterate.accounting.epsilon_curve import growth
 from lastiterate.facts import fact
-from lastiterate.runs.encode import run_to_dict
+from lastiterate.runs.files import run_to_dict
 from raising import raises
 
 DELTA = 1e-5

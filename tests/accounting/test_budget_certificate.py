@@ -12,8 +12,7 @@ from typing import Any
 import pytest
 
 import lastiterate as li
-from lastiterate.accounting.budget_entry import chained, plain_text
-from lastiterate.accounting.budget_terms import Terms
+from lastiterate.budget.entries import Terms, chained, plain_text
 from lastiterate.cli import main
 from lastiterate.facts import Basis, fact, facts_from_json
 
@@ -56,7 +55,7 @@ def test_a_sum_is_accepted(adaptive: bool) -> None:
     budget = BUDGETS[adaptive]
     verdict = li.verify(json.dumps(CERTIFICATES[adaptive]))
     assert verdict.accepted, verdict
-    assert isinstance(verdict, li.accounting.BudgetVerdict)
+    assert isinstance(verdict, li.results.BudgetVerdict)
     assert verdict.entries == ("replayed", "replayed", "recomputed", "stated")
     assert verdict.delta == DELTA
     if adaptive:

@@ -37,7 +37,7 @@ print(spent)
 CRASHING = """
 import os, sys
 import lastiterate as li
-from lastiterate.accounting import budget as module
+from lastiterate.budget import budget as module
 append = module.append
 def die(connection, *arguments):
     append(connection, *arguments)

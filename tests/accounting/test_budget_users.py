@@ -12,8 +12,7 @@ from typing import Any
 import pytest
 
 import lastiterate as li
-from lastiterate.accounting.budget_entry import chained, plain_text
-from lastiterate.accounting.budget_terms import Terms
+from lastiterate.budget.entries import Terms, chained, plain_text
 from lastiterate.cli import main
 from lastiterate.facts import fact
 from raising import raises

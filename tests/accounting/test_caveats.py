@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import lastiterate as li
-from lastiterate.accounting.ranked import Ranked
+from lastiterate.accounting.report import Ranked
 from lastiterate.curves.notion import Notion
 from lastiterate.facts import fact, facts_from_json, facts_to_json
 
@@ -30,21 +30,21 @@ RUN = li.Run(
 )
 HIDDEN = replace(RUN, batches=li.Shuffled(records=40, batch_size=10))
 DATA = (np.eye(40, 3), np.where(np.arange(40) % 2, 1, -1))
-MARKED = (li.accounting.Report, li.theorems.Guarantee, Notion, li.accounting.Forgetting)
+MARKED = (li.results.Report, li.theorems.Guarantee, Notion, li.results.Forgetting)
 
 
 @cache
-def seeded(run: li.Run = RUN) -> li.accounting.Report:
+def seeded(run: li.Run = RUN) -> li.results.Report:
     return li.train(run, DATA, seed=0).report(DELTA)
 
 
 @cache
-def of_one_person() -> li.accounting.Report:
+def of_one_person() -> li.results.Report:
     return li.account(RUN, DELTA, group=[1, 2])
 
 
 @cache
-def forgotten() -> li.accounting.Forgetting:
+def forgotten() -> li.results.Forgetting:
     plan = li.forget(RUN, epsilon=20.0, delta=DELTA)
     found = li.train(RUN, DATA, seed=0, forget=plan.of([3])).forgotten
     assert found is not None
@@ -52,7 +52,7 @@ def forgotten() -> li.accounting.Forgetting:
 
 
 @cache
-def selected() -> li.accounting.Selection:
+def selected() -> li.results.Selection:
     parts = [li.account(RUN, DELTA), li.notions.GaussianDP(0.3, li.ZERO_OUT)]
     return replace(
         li.select(parts, trials=li.trials.Geometric(mean=3)), caveats=(fact("leaked", what=(("train_loss", (1, 2)),)),)
@@ -85,7 +85,7 @@ GIVEN: dict[str, Any] = {
     "certificate_after": lambda one: one.certificate_after(1),
     "of": lambda one: one.of([3]),
     "epsilon": lambda one: (
-        one.epsilon if isinstance(one, li.accounting.Report | li.accounting.Forgetting) else one.epsilon(DELTA)
+        one.epsilon if isinstance(one, li.results.Report | li.results.Forgetting) else one.epsilon(DELTA)
     ),
     "delta": lambda one: one.delta(1.0) if isinstance(one, Notion) else one.delta,
     "rdp": lambda one: one.rdp(2.0),
@@ -99,7 +99,7 @@ GIVEN: dict[str, Any] = {
     "at_delta": lambda one: None if one.at_delta is None else one.at_delta(-9.0),
     "at_least": None,  # an estimate, a number
 }
-DESCRIBES_THE_RUN = (li.Run, li.theorems.Theorem, li.theorems.Inapplicable, li.accounting.Alternative)
+DESCRIBES_THE_RUN = (li.Run, li.theorems.Theorem, li.theorems.Inapplicable, li.results.Alternative)
 
 
 def public(one: Any) -> list[str]:
@@ -111,7 +111,7 @@ def unmarked(value: Any) -> Iterator[str]:
     """The guarantees in a value that do not say what is wrong with them."""
     if isinstance(value, DESCRIBES_THE_RUN):
         return
-    if isinstance(value, li.accounting.Report) and value.members:
+    if isinstance(value, li.results.Report) and value.members:
         value = value.best
     if isinstance(value, MARKED) and not value.caveats:
         yield repr(value)
@@ -197,7 +197,7 @@ def takers_of(room: Any) -> Iterator[str]:
 
 
 def test_every_function_that_takes_a_guarantee_is_listed() -> None:
-    rooms = [li, li.notions, li.mechanisms, li.accounting, li.training, li.testing, li.auditing, li.baselines]
+    rooms = [li, li.notions, li.mechanisms, li.results, li.training, li.testing, li.auditing, li.baselines]
     rooms.append(pytest.importorskip("lastiterate.adapters.dp_accounting"))
     assert {name for room in rooms for name in takers_of(room)} == set(TAKERS)
 

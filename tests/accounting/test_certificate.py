@@ -15,13 +15,13 @@ import pytest
 
 import lastiterate as li
 from alone import alone
-from lastiterate.accounting import certificate as certificates
-from lastiterate.accounting.certificate import certificate_of
-from lastiterate.accounting.promises import promises
+from lastiterate.certificate import certificate as certificates
+from lastiterate.certificate.certificate import certificate_of
+from lastiterate.certificate.claims import promises
 from lastiterate.facts import fact, facts_to_json
 from lastiterate.kernel.check import check
 from lastiterate.kernel.steps import Refused
-from lastiterate.runs.encode import run_from_dict, run_to_dict
+from lastiterate.runs.files import run_from_dict, run_to_dict
 from lastiterate.theorems.shift_engine import RANDOM_ORDER, SHIFT_ENGINE, shift_evidence
 from second_checker import checker
 from when_asked import WhenAsked
@@ -126,7 +126,7 @@ def test_no_number_can_be_changed_to_the_claimants_advantage(name: str) -> None:
 
 
 def _still_true(
-    path: tuple[Any, ...], verdict: li.accounting.Verdict, true_epsilon: float, mutant: dict[str, Any]
+    path: tuple[Any, ...], verdict: li.results.Verdict, true_epsilon: float, mutant: dict[str, Any]
 ) -> bool:
     """A weaker claim, another schedule or rung that proves it, or another run, of which it is true as well."""
     if path[0] == "run":
@@ -414,7 +414,7 @@ def test_a_small_file_cannot_ask_for_a_long_block(rung: int) -> None:
 def test_a_run_for_ever_costs_its_limit_and_both_checkers_accept_it(batches: object) -> None:
     """The same ε for 10⁸ steps and for 10¹², at least that of fewer, and at most a little more."""
 
-    def reported(steps: int) -> li.accounting.Report:
+    def reported(steps: int) -> li.results.Report:
         loss, noise = li.losses.logistic(feature_norm=1.0, l2=0.1), li.OnMeanGradient(std=0.5)
         return li.account(li.Run(loss, batches, 0.5, noise, steps), 1e-5)  # type: ignore[arg-type]
 

@@ -38,7 +38,7 @@ FIELDS: dict[str, tuple[li.Run, tuple[int, ...]]] = {
 
 
 @cache
-def report_of(field: str) -> li.accounting.Report:
+def report_of(field: str) -> li.results.Report:
     return li.account(*[FIELDS[field][0], DELTA, FIELDS[field][1]])
 
 
@@ -46,11 +46,11 @@ def gaussian(mu: float) -> float:
     return float(li.notions.GaussianDP(mu, li.ZERO_OUT).epsilon(DELTA))
 
 
-def budget(report: li.accounting.Report) -> li.Budget:
+def budget(report: li.results.Report) -> li.Budget:
     return li.Budget(100.0, DELTA, li.ZERO_OUT, adaptive=False, user_records=report.run.user_records)
 
 
-def spent(report: li.accounting.Report, release: Any, **given: Any) -> float:
+def spent(report: li.results.Report, release: Any, **given: Any) -> float:
     ledger = budget(report)
     ledger.spend(release, "a model", **given)
     verdict = li.verify(ledger.certificate)
@@ -63,12 +63,12 @@ def dp_accounting() -> Any:
     return pytest.importorskip("lastiterate.adapters.dp_accounting")
 
 
-def accounted_for(report: li.accounting.Report, event: Any) -> float:
+def accounted_for(report: li.results.Report, event: Any) -> float:
     accountant = dp_accounting().LastIterateAccountant(dp_accounting().relation_of(li.ZERO_OUT))
     return float(accountant.compose(event).get_epsilon(DELTA))
 
 
-def composed_into(report: li.accounting.Report) -> float:
+def composed_into(report: li.results.Report) -> float:
     accountant = dp_accounting().LastIterateAccountant(dp_accounting().relation_of(li.ZERO_OUT))
     return float(dp_accounting().compose_into(accountant, report).get_epsilon(DELTA))
 
@@ -79,13 +79,13 @@ def verified(certificate: Any) -> float:
     return verdict.epsilon
 
 
-def page(report: li.accounting.Report, folder: Path) -> float:
+def page(report: li.results.Report, folder: Path) -> float:
     report.save(folder / "report.html", curves=False)
     return verified((folder / "report.html").read_text())
 
 
 # Each with what an account of the run says, from its μ.
-DERIVED: dict[str, tuple[Callable[[li.accounting.Report, Path], float], Callable[[float], float]]] = {
+DERIVED: dict[str, tuple[Callable[[li.results.Report, Path], float], Callable[[float], float]]] = {
     "group": (lambda one, _: one.group(2).epsilon, lambda mu: gaussian(2 * mu)),
     "under": (lambda one, _: float(one.under(li.REPLACE_ONE).epsilon(DELTA)), lambda mu: gaussian(2 * mu)),
     "select": (

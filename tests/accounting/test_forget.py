@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 import lastiterate as li
-from lastiterate.accounting.forgetting import Requests, forgetting_process, forgotten_by
 from lastiterate.facts import fact
+from lastiterate.forgetting.requests import Requests, forgetting_process, forgotten_by
 from raising import raises
 
 DELTA = 1e-5
@@ -33,7 +33,7 @@ def run() -> li.Run:
 
 
 @pytest.fixture(scope="module")
-def plan(run: li.Run) -> li.accounting.Forgetting:
+def plan(run: li.Run) -> li.results.Forgetting:
     return li.forget(run, epsilon=0.5, delta=DELTA, removals=[2, 1])
 
 
@@ -63,7 +63,7 @@ def test_more_records_a_smaller_epsilon_and_longer_training_take_no_fewer_steps(
 
 
 def test_requests_one_after_the_other_are_each_about_all_records_so_far(
-    plan: li.accounting.Forgetting, run: li.Run
+    plan: li.results.Forgetting, run: li.Run
 ) -> None:
     assert plan.removals == (2, 1)
     assert max(plan.epsilons) == plan.epsilon <= 0.5
@@ -74,7 +74,7 @@ def test_requests_one_after_the_other_are_each_about_all_records_so_far(
     assert li.notions.GaussianDP(plan.mu).epsilon(DELTA) == plan.epsilons[1]
 
 
-def test_it_says_what_is_compared(plan: li.accounting.Forgetting, run: li.Run) -> None:
+def test_it_says_what_is_compared(plan: li.results.Forgetting, run: li.Run) -> None:
     text = str(plan)
     assert text.startswith(f"{plan.steps} further steps forget 3 records: epsilon = ")
     assert "2 requests, one after the other" in text
@@ -95,7 +95,7 @@ def test_it_says_what_is_compared(plan: li.accounting.Forgetting, run: li.Run) -
     assert content["theorem"] == "shift-engine"
 
 
-def test_it_says_where_training_anew_is_no_longer(plan: li.accounting.Forgetting, run: li.Run) -> None:
+def test_it_says_where_training_anew_is_no_longer(plan: li.results.Forgetting, run: li.Run) -> None:
     assert max(plan.further) < run.steps
     assert "from scratch" not in str(plan)
     assert "Training from scratch without these records takes 5 steps" in str(
@@ -103,10 +103,10 @@ def test_it_says_where_training_anew_is_no_longer(plan: li.accounting.Forgetting
     )
 
 
-def test_certificates_are_replayed_for_every_request(plan: li.accounting.Forgetting, run: li.Run) -> None:
+def test_certificates_are_replayed_for_every_request(plan: li.results.Forgetting, run: li.Run) -> None:
     for count in (1, 2):
         verdict = li.verify(json.dumps(plan.certificate_after(count)), run)
-        assert isinstance(verdict, li.accounting.ForgettingVerdict)
+        assert isinstance(verdict, li.results.ForgettingVerdict)
         assert verdict.accepted
         assert verdict.epsilon == pytest.approx(plan.epsilons[count - 1], rel=1e-9)
         assert verdict.further == sum(plan.further[:count])
@@ -146,7 +146,7 @@ TAMPERED: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
 
 
 @pytest.mark.parametrize("name", TAMPERED)
-def test_a_changed_certificate_is_rejected(name: str, plan: li.accounting.Forgetting) -> None:
+def test_a_changed_certificate_is_rejected(name: str, plan: li.results.Forgetting) -> None:
     change, reason = TAMPERED[name]
     changed = copy.deepcopy(plan.certificate)
     change(changed)
@@ -155,7 +155,7 @@ def test_a_changed_certificate_is_rejected(name: str, plan: li.accounting.Forget
     assert reason in verdict.reason
 
 
-def test_it_is_no_guarantee_of_privacy_that_a_budget_would_take(plan: li.accounting.Forgetting, run: li.Run) -> None:
+def test_it_is_no_guarantee_of_privacy_that_a_budget_would_take(plan: li.results.Forgetting, run: li.Run) -> None:
     """Neither as the certificate of a run, by another name, nor by its neighbours."""
     renamed = {**plan.certificate, "format": "lastiterate certificate 1"}
     assert not li.verify(renamed).accepted
@@ -166,7 +166,7 @@ def test_it_is_no_guarantee_of_privacy_that_a_budget_would_take(plan: li.account
     assert li.verify(more).assumptions == (*plan.assumptions, fact("durations_tell_nothing"))
 
 
-def test_a_page_about_a_run_is_not_made_of_it(plan: li.accounting.Forgetting, run: li.Run, tmp_path: Path) -> None:
+def test_a_page_about_a_run_is_not_made_of_it(plan: li.results.Forgetting, run: li.Run, tmp_path: Path) -> None:
     li.account(run, DELTA).save(tmp_path / "report.html", curves=False)
     text = (tmp_path / "report.html").read_text()
     assert li.verify(text).accepted
@@ -268,7 +268,7 @@ def test_growing_distances_are_not_forgotten_by_any_number_of_steps(run: li.Run)
         li.forget(replace(run, loss=loss, steps=5), epsilon=0.05, delta=DELTA, most_steps=2000)
 
 
-def test_records_of_a_plan_are_checked(plan: li.accounting.Forgetting) -> None:
+def test_records_of_a_plan_are_checked(plan: li.results.Forgetting) -> None:
     assert plan.of([3, 4], [7]).until(1) == (3, 4)
     assert plan.of([3], []).until(2) == (3,)
     for given in (([1],), ([1, 2, 3], [4]), ([1], [1]), ([1], [500]), (1, 2), ([-1], [2])):

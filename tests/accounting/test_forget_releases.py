@@ -31,16 +31,16 @@ def run() -> li.Run:
 
 
 @pytest.fixture(scope="module")
-def released(run: li.Run) -> li.accounting.Forgetting:
+def released(run: li.Run) -> li.results.Forgetting:
     return li.forget(run, epsilon=2.5, delta=DELTA, removals=[2, 1], releases=[10], release_each=True)
 
 
 @pytest.fixture(scope="module")
-def adaptive(run: li.Run) -> li.accounting.Forgetting:
+def adaptive(run: li.Run) -> li.results.Forgetting:
     return li.forget(run, epsilon=0.5, delta=DELTA, removals=[2, 1], adaptive=True)
 
 
-def test_models_that_are_released_are_named_and_certified(released: li.accounting.Forgetting, run: li.Run) -> None:
+def test_models_that_are_released_are_named_and_certified(released: li.results.Forgetting, run: li.Run) -> None:
     ends = (60 + released.further[0], 60 + released.steps)
     assert released.releases == tuple(sorted({10, *ends}))
     verdict = li.verify(json.dumps(released.certificate), run)
@@ -64,7 +64,7 @@ def test_what_is_released_is_never_cheaper(run: li.Run) -> None:
     assert late.further == alone.further  # what comes later is made of the model, without the record
 
 
-def test_adaptive_requests_each_take_the_same_steps(adaptive: li.accounting.Forgetting, run: li.Run) -> None:
+def test_adaptive_requests_each_take_the_same_steps(adaptive: li.results.Forgetting, run: li.Run) -> None:
     assert adaptive.further[0] == adaptive.further[1] == li.forget(run, epsilon=0.5, delta=DELTA, adaptive=True).steps
     assert adaptive.epsilon <= 0.5
     assert li.forget(run, epsilon=0.5, delta=DELTA).steps < adaptive.further[0]
@@ -110,7 +110,7 @@ OF_RELEASED: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
 
 
 @pytest.mark.parametrize("name", OF_ADAPTIVE)
-def test_a_changed_certificate_of_adaptive_requests_is_rejected(name: str, adaptive: li.accounting.Forgetting) -> None:
+def test_a_changed_certificate_of_adaptive_requests_is_rejected(name: str, adaptive: li.results.Forgetting) -> None:
     check_rejected(adaptive.certificate, *OF_ADAPTIVE[name])
 
 

@@ -14,11 +14,11 @@ import pytest
 import lastiterate as li
 from alone import by_theorem
 from lastiterate.accounting.account import account_by
-from lastiterate.accounting.certificate import verify
-from lastiterate.accounting.growth import growth
+from lastiterate.accounting.epsilon_curve import growth
+from lastiterate.certificate.certificate import verify
 from lastiterate.cli.entry import main
 from lastiterate.facts import fact
-from lastiterate.runs.encode import run_to_dict
+from lastiterate.runs.files import run_to_dict
 from lastiterate.theorems.shift_engine import RANDOM_ORDER, SHIFT_ENGINE, own_mus
 from raising import raises
 from second_checker import checker
@@ -36,7 +36,7 @@ def of_users(run: li.Run, records: int = 4) -> li.Run:
     return replace(run, user_records=records)
 
 
-def engine(run: li.Run, group: list[int], **others: object) -> li.accounting.Report:
+def engine(run: li.Run, group: list[int], **others: object) -> li.results.Report:
     return account_by([SHIFT_ENGINE], run, DELTA, group=group, **others)  # type: ignore[arg-type]
 
 
@@ -101,7 +101,7 @@ def test_what_was_released_before_is_about_each_record() -> None:
     assert both.mu == pytest.approx(math.hypot(engine(CYCLIC, [0, 999]).mu or 0, 0.4), rel=1e-9)
 
 
-def certificates() -> list[li.accounting.Report]:
+def certificates() -> list[li.results.Report]:
     rounded = li.calibrate(CYCLIC, epsilon=3.0, delta=DELTA).expected_arithmetic
     return [
         li.account(of_users(FULL), DELTA),

@@ -13,9 +13,8 @@ import lastiterate as li
 from lastiterate.accounting.account import account_by
 from lastiterate.facts import fact
 from lastiterate.runs.process import Process
-from lastiterate.theorems.assumptions import CONTRACTING
 from lastiterate.theorems.catalogue import OF_EVERY_ITERATE
-from lastiterate.theorems.features import ANY_MAP, FULL_BATCHES, REPLACED
+from lastiterate.theorems.features import ANY_MAP, CONTRACTING, FULL_BATCHES, REPLACED
 from lastiterate.theorems.shift_engine import SHIFT_ENGINE
 from raising import raises
 
@@ -48,7 +47,7 @@ THIS = "which is not part of the library"
 TRUE = fact("theorem_true", theorem="mine/full-batch", citation="my notes, Theorem 1")
 
 
-def by_mine() -> li.accounting.Report:
+def by_mine() -> li.results.Report:
     """The only theorem that is tried: those of the library are better."""
     return li.account(RUN, delta=1e-6, theorems=[MINE])
 

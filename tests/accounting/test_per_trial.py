@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lastiterate as li
-from lastiterate.accounting.searches.per_trial import largest_spending
+from lastiterate.accounting.least_noise import largest_spending
 from lastiterate.curves.trials import Trials
 from lastiterate.errors import InvalidInput, Unavailable
 from raising import raises

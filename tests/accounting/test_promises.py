@@ -168,7 +168,7 @@ def test_a_verdict_returns_them_and_rejects_others(name: str) -> None:
 MORE = fact("durations_tell_nothing")
 
 
-def with_assumptions(report: li.accounting.Report, change: Callable[[list[dict[str, Any]]], Any]) -> dict[str, Any]:
+def with_assumptions(report: li.results.Report, change: Callable[[list[dict[str, Any]]], Any]) -> dict[str, Any]:
     certificate = report.certificate
     return {**certificate, "assumptions": change(certificate["assumptions"])}
 

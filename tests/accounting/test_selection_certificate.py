@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import lastiterate as li
-from lastiterate.accounting.certificate import proved_by
+from lastiterate.certificate.certificate import proved_by
 from lastiterate.cli import main
 from lastiterate.curves.trials import Trials, trials_from_dict, trials_to_dict
 from lastiterate.errors import InvalidInput, Unavailable
@@ -61,7 +61,7 @@ def test_the_best_of_trials_with_any_kind_of_proof_is_accepted(name: str) -> Non
 
 def test_the_verdict_says_what_was_selected_and_what_is_assumed() -> None:
     verdict = li.verify(CERTIFICATES["all"])
-    assert isinstance(verdict, li.accounting.SelectionVerdict)
+    assert isinstance(verdict, li.results.SelectionVerdict)
     assert verdict.settings == ("replayed", "replayed", "recomputed")
     assert verdict.trials == "geometric distribution with mean 10"
     assert "replace one record, only the best of a random number of trials released (geometric" in str(verdict)

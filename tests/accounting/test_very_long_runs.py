@@ -34,7 +34,7 @@ def run(batches: Any, steps: int, **more: Any) -> li.Run:
     return li.Run(batches=batches, step_size=0.5, steps=steps - steps % batches.per_epoch, **given)
 
 
-def assert_costs_its_limit(batches: Any, few: int = 3_000, group: Any = (), **more: Any) -> li.accounting.Report:
+def assert_costs_its_limit(batches: Any, few: int = 3_000, group: Any = (), **more: Any) -> li.results.Report:
     """At 10⁸ and 10¹² steps what the best theorem says of a few thousand; it goes through no more steps than that."""
     long, longest = (li.account(run(batches, steps, **more), DELTA, group=group) for steps in (10**8, LONGEST))
     assert long.epsilon == longest.epsilon < longest.epsilon_all_released

@@ -49,7 +49,7 @@ GUARANTEES: dict[str, Any] = {
 )
 def test_exported_distributions_are_never_below_ours_and_near(name: str, interval: float) -> None:
     guarantee = GUARANTEES[name]
-    notion = guarantee.notion if isinstance(guarantee, li.accounting.Report) else guarantee
+    notion = guarantee.notion if isinstance(guarantee, li.results.Report) else guarantee
     exported = privacy_loss_distribution(guarantee, interval)
     epsilons = np.append(np.linspace(0.0, 6.0, 13), interval * np.arange(1, 40, 7))
     assert (exported.get_delta_for_epsilon(np.sort(epsilons)) >= notion.delta(np.sort(epsilons))).all()

@@ -10,7 +10,7 @@ import pytest
 
 import lastiterate as li
 from lastiterate.adapters.dp_accounting import LastIterateAccountant, LastIterateDpEvent, UnsupportedEvent, notion_of
-from lastiterate.curves.pointwise import Least
+from lastiterate.curves.minimum import Least
 from lastiterate.curves.renyi import DEFAULT_ORDERS
 
 Relation = dp.NeighboringRelation

@@ -19,7 +19,7 @@ from opacus.utils.batch_memory_manager import BatchMemoryManager
 from torch import nn
 
 import lastiterate as li
-from lastiterate.adapters.opacus.hidden import squared_straying
+from lastiterate.adapters.opacus.setup import squared_straying
 from lastiterate.cli import main
 from lastiterate.errors import PrivacyLeak
 from lastiterate.facts import Fact, fact

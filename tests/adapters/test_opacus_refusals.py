@@ -13,7 +13,7 @@ from opacus.schedulers import ExponentialGradClip, ExponentialNoise
 from torch.utils.data import DataLoader, DistributedSampler, RandomSampler, WeightedRandomSampler
 
 import lastiterate as li
-from lastiterate.adapters.opacus.loaders import batches_of
+from lastiterate.adapters.opacus.described import batches_of
 from lastiterate.adapters.opacus.steps import check_setup
 from opacus_trainings import DELTA, MULTIPLIER, QUIET, RATE, a_run, linear, registered, set_up, table
 from raising import raises

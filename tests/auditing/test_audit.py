@@ -12,9 +12,8 @@ from benchmarks.tightness.audits import noisy_gd
 from scipy.stats import binomtest
 
 import lastiterate as li
-from lastiterate.auditing.confidence import Rates, rate_above, rate_below
-from lastiterate.auditing.quadratic import exact_mu, steps_of, weights_of
-from lastiterate.auditing.simulate import OPPOSITE, PUSHES, simulation
+from lastiterate.auditing.audit import Rates, rate_above, rate_below
+from lastiterate.auditing.quadratic import OPPOSITE, PUSHES, exact_mu, simulation, steps_of, weights_of
 from lastiterate.cli import main
 from raising import raises
 

@@ -12,7 +12,7 @@ import lastiterate as li
 from lastiterate.auditing.chain import Chain, cyclic_hazard, iid_hazard, shuffled_hazard
 from lastiterate.auditing.instances import random_instance
 from lastiterate.auditing.sums import Pushed, RandomSum
-from lastiterate.testing.beside import EPSILONS, ROUNDING
+from lastiterate.testing.exact_laws import EPSILONS, ROUNDING
 
 
 def linear(factor: float, push: float, hazard: np.ndarray, width: float = 60.0, per_epoch: int = 1) -> Chain:

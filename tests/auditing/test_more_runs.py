@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import lastiterate as li
+from lastiterate.auditing.allowed import counts_of
 from lastiterate.auditing.chain import Chain, cyclic_hazard, iid_hazard, shuffled_hazard
-from lastiterate.auditing.counts import counts_of
-from lastiterate.auditing.maps import Shifted
+from lastiterate.auditing.grid_steps import Shifted
 
 DELTA = 1e-5
 CONVEX = li.losses.general(smoothness=1.0, strong_convexity=0.0, gradient_sensitivity=4.0)

@@ -14,8 +14,7 @@ import pytest
 import lastiterate as li
 from lastiterate import estimators
 from lastiterate.errors import LastIterateError
-from lastiterate.runs.encode import BadEntry, run_from_dict, run_to_dict
-from lastiterate.runs.files import run_from_text, run_to_toml
+from lastiterate.runs.files import BadEntry, run_from_dict, run_from_text, run_to_dict, run_to_toml
 
 RUN = li.Run(li.losses.logistic(feature_norm=1.0), li.FullBatch(records=4), 0.1, li.OnMeanGradient(std=1.0), 3)
 PLAIN = run_to_dict(RUN)

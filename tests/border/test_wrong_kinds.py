@@ -14,8 +14,7 @@ import pytest
 import lastiterate as li
 from lastiterate.curves.sampled_steps import SampledStep
 from lastiterate.errors import one_line
-from lastiterate.runs.encode import run_from_dict, run_to_dict
-from lastiterate.runs.files import run_from_text
+from lastiterate.runs.files import run_from_dict, run_from_text, run_to_dict
 from raising import raises
 
 RUN = li.Run(li.losses.logistic(feature_norm=1.0), li.FullBatch(records=4), 0.1, li.OnMeanGradient(std=1.0), 3)

@@ -9,14 +9,11 @@ import numpy as np
 import pytest
 
 import lastiterate as li
-from lastiterate.curves.after import AfterGaussian, atoms
-from lastiterate.curves.averaged import AveragedGaussianDP
 from lastiterate.curves.balls_and_bins import BallsAndBinsDP
-from lastiterate.curves.chosen_slack import ChosenSlack
-from lastiterate.curves.displaced import Displaced
+from lastiterate.curves.hidden_participation import AveragedGaussianDP
 from lastiterate.curves.hidden_place import HiddenPlaceDP
-from lastiterate.curves.ladder import Ladder
-from lastiterate.curves.slack import NearlyAlways, Slackened
+from lastiterate.curves.minimum import Ladder
+from lastiterate.curves.transformed import AfterGaussian, ChosenSlack, Displaced, NearlyAlways, Slackened, atoms
 from lastiterate.theorems.evidence import Evidence
 from raising import raises
 

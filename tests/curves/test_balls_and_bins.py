@@ -9,12 +9,12 @@ import pytest
 from scipy.special import ndtr
 
 import lastiterate as li
-from lastiterate.curves.loss import PrivacyLoss
-from lastiterate.curves.present_or_absent import present_or_absent
+from lastiterate.curves.compose import PrivacyLoss
+from lastiterate.curves.hidden_participation import present_or_absent
+from lastiterate.numerics.discretise import loss_from_above, loss_from_below, opposite_from_above
 from lastiterate.numerics.lattice import LatticeSum
 from lastiterate.numerics.lognormal_mean import lognormal_sum
-from lastiterate.numerics.octaves import Side
-from lastiterate.numerics.ratio_law import loss_from_above, loss_from_below, opposite_from_above
+from lastiterate.numerics.positive_sum import Side
 from raising import raises
 
 BINS = li.notions.BallsAndBinsDP

@@ -9,7 +9,7 @@ import mpmath
 import numpy as np
 import pytest
 
-from lastiterate.curves.conversions import (
+from lastiterate.curves.notion import (
     concentrated_to_log_delta,
     polygon_to_delta,
     profile_to_tradeoff,

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import lastiterate as li
-from lastiterate.curves.averaged import AveragedGaussianDP
-from lastiterate.curves.displaced import Displaced, as_computed
+from lastiterate.curves.hidden_participation import AveragedGaussianDP
+from lastiterate.curves.transformed import Displaced, as_computed
 
 
 def theta(epsilon: float, mu: float) -> mpmath.mpf:

@@ -10,9 +10,9 @@ import pytest
 from scipy.special import ndtr, ndtri
 
 import lastiterate as li
-from lastiterate.curves.displaced import Displaced
-from lastiterate.curves.dominated import covering_mu, gaussian_cover, tabled
+from lastiterate.curves.gaussian_cover import covering_mu, gaussian_cover, tabled
 from lastiterate.curves.notion import Notion
+from lastiterate.curves.transformed import Displaced
 from lastiterate.numerics.arrays import Floats
 
 DELTA = 1e-5

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import lastiterate as li
-from lastiterate.curves.displaced import as_computed
 from lastiterate.curves.hidden_place import HardestFirst, HiddenPlaceDP, log_gap_anywhere
+from lastiterate.curves.transformed import as_computed
 from lastiterate.kernel.hidden import HiddenPlaces
 from strategies import epsilons
 

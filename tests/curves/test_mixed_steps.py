@@ -9,8 +9,7 @@ import pytest
 from scipy.special import ndtr
 
 import lastiterate as li
-from lastiterate.curves.mixed_steps import MixedStep, mixed_subsampled_gaussian
-from lastiterate.curves.subsampled import SubsampledGaussians
+from lastiterate.curves.subsampled import MixedStep, SubsampledGaussians, mixed_subsampled_gaussian
 from lastiterate.numerics.contour import Contour
 
 LEVELS = ((1.0, 1e-4), (0.7, 0.01), (0.5, 0.2), (0.35, 0.7899))

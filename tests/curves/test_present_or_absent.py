@@ -9,7 +9,7 @@ from scipy.stats import binom
 
 import lastiterate as li
 from lastiterate.curves.adjacency import ADD_OR_REMOVE_ONE, POISSON
-from lastiterate.curves.present_or_absent import absent_against_present, present_against_absent, present_or_absent
+from lastiterate.curves.hidden_participation import absent_against_present, present_against_absent, present_or_absent
 from lastiterate.curves.subsampled import subsampled_gaussian
 
 CASES = [

@@ -9,9 +9,7 @@ import pytest
 
 import lastiterate as li
 from lastiterate.curves.renyi import DEFAULT_ORDERS
-from lastiterate.curves.select import SelectedByTables
-from lastiterate.curves.selected import Selected
-from lastiterate.curves.selected_renyi import selected_renyi
+from lastiterate.curves.selected import Selected, SelectedByTables, selected_renyi
 from lastiterate.curves.trials import Trials
 from lastiterate.errors import Incompatible, InvalidInput
 from lastiterate.numerics.randomness import Source

@@ -20,7 +20,7 @@ import lastiterate as li
 from lastiterate.curves.trials import Trials
 from lastiterate.errors import InvalidInput, PrivacyLeak, Unavailable
 from lastiterate.estimators import PrivateGridSearchCV, PrivateLinearRegression, PrivateLogisticRegression
-from lastiterate.estimators.validation import HeldOut
+from lastiterate.estimators.trial import HeldOut
 from lastiterate.facts import fact
 from lastiterate.numerics.normal_gap import shift_below
 from lastiterate.numerics.randomness import Source

@@ -11,7 +11,7 @@ import pytest
 
 import lastiterate as li
 from lastiterate.cli import main
-from lastiterate.estimators.table import read_table
+from lastiterate.estimators.command import read_table
 from raising import raises
 
 pyarrow = pytest.importorskip("pyarrow", reason="pyarrow is not installed")

@@ -15,7 +15,7 @@ import lastiterate as li
 from lastiterate.estimators import PrivateLinearRegression, PrivateLogisticRegression, PrivatePreparation
 from lastiterate.facts import fact
 from lastiterate.numerics.randomness import Source
-from lastiterate.training.linear import summed_in_blocks
+from lastiterate.training.objectives import summed_in_blocks
 from lastiterate.training.preparation import Preparation, PrivateRows, Spent
 from raising import raises
 

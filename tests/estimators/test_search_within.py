@@ -19,8 +19,7 @@ from lastiterate.estimators import (
     PrivateLogisticRegression,
     PrivatePreparation,
 )
-from lastiterate.estimators.trial import planned_run, trial_of
-from lastiterate.estimators.validation import HeldOutErrors
+from lastiterate.estimators.trial import HeldOutErrors, planned_run, trial_of
 from lastiterate.facts import fact
 from lastiterate.numerics.randomness import Source
 from raising import raises

@@ -21,7 +21,7 @@ std = 0.005
 THEOREM = """
 import lastiterate as li
 from lastiterate.runs.process import Process
-from lastiterate.theorems.assumptions import CONTRACTING
+from lastiterate.theorems.features import CONTRACTING
 from lastiterate.theorems.features import ANY_MAP, FULL_BATCHES, REPLACED
 
 

@@ -10,8 +10,8 @@ import pytest
 
 from lastiterate.kernel import certify as checker
 from lastiterate.kernel.certify import _cost, _pay, _pay_widely, certify
+from lastiterate.kernel.merged_steps import RecordSteps, latest_turns, whole, windows
 from lastiterate.kernel.steps import Refused, Steps
-from lastiterate.kernel.turns import RecordSteps, latest_turns, whole, windows
 from processes import random_steps, steps_of, stored_once
 
 

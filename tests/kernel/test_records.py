@@ -8,8 +8,8 @@ import math
 import numpy as np
 import pytest
 
+from lastiterate.kernel.merged_steps import RecordSteps, latest_turns, windows
 from lastiterate.kernel.steps import Steps
-from lastiterate.kernel.turns import RecordSteps, latest_turns, windows
 from lastiterate.shift.optimise import best_schedule
 from processes import steps_of, stored_once
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from lastiterate.kernel.certify import _pay, certify
-from lastiterate.kernel.turns import whole, windows
+from lastiterate.kernel.merged_steps import whole, windows
 from lastiterate.shift.schedule import Schedule, payments
 from processes import steps_of
 

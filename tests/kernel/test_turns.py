@@ -8,8 +8,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from lastiterate.kernel import turns as kernel_turns
-from lastiterate.kernel.turns import RecordSteps, latest_turns
+from lastiterate.kernel import merged_steps as kernel_turns
+from lastiterate.kernel.merged_steps import RecordSteps, latest_turns
 from processes import steps_of, stored_once
 
 

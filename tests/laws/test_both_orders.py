@@ -11,7 +11,7 @@ from scipy.special import ndtr
 
 import lastiterate as li
 from lastiterate.auditing.chain import Chain, iid_hazard
-from lastiterate.auditing.laws import worse_order
+from lastiterate.auditing.grid_steps import worse_order
 from lastiterate.theorems.block_mixing import blocks_of
 from lastiterate.theorems.window_tail import window_of
 from processes import process

@@ -13,12 +13,12 @@ import pytest
 import lastiterate as li
 from lastiterate.runs.process import Process
 from lastiterate.testing.laws import LAWS
-from lastiterate.theorems.assumptions import CONTRACTING
 from lastiterate.theorems.features import (
     ANY_BATCHES,
     ANY_CHECKPOINTS,
     ANY_MAP,
     CHANGING_STEPS,
+    CONTRACTING,
     FULL_BATCHES,
     IN_ORDER,
     RANDOM_SIZES,

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 import lastiterate as li
-from lastiterate.runs.process import Process
-from lastiterate.runs.updates import Update
+from lastiterate.runs.process import Process, Update
 from lastiterate.testing.draws import random_smooth
 from lastiterate.theorems import bounded_steps, reflection
 from processes import process

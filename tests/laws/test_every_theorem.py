@@ -14,9 +14,8 @@ from drawn import OF_SAMPLING, subject
 from lastiterate.testing import exact_laws, laws
 from lastiterate.testing.draws import draws
 from lastiterate.testing.examples import NothingToTry, epsilon
-from lastiterate.theorems.assumptions import BOUNDED
 from lastiterate.theorems.evidence import About
-from lastiterate.theorems.features import CHANGING_STEPS
+from lastiterate.theorems.features import BOUNDED, CHANGING_STEPS
 from processes import process
 
 each_theorem = pytest.mark.parametrize("theorem", li.theorems.ALL, ids=lambda theorem: theorem.name)

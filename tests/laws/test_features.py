@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import lastiterate as li
-from lastiterate.runs.arithmetic import Arithmetic
+from lastiterate.runs.noise import Arithmetic
 from lastiterate.runs.process import Process
 from lastiterate.testing.examples import found_examples
 from lastiterate.theorems.features import (

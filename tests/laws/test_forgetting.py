@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import lastiterate as li
-from lastiterate.accounting.forgetting import Requests, forgetting_process, forgotten_by
 from lastiterate.auditing.chain import Chain
 from lastiterate.auditing.quadratic import steps_of
+from lastiterate.forgetting.requests import Requests, forgetting_process, forgotten_by
 from lastiterate.theorems.theorem import Guarantee
 from raising import raises
 

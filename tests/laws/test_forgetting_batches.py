@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 import lastiterate as li
-from lastiterate.accounting.forgetting import Requests, forgetting_process, forgotten_by
-from lastiterate.accounting.forgetting_proofs import chance_process
 from lastiterate.auditing.quadratic import steps_of
 from lastiterate.facts import fact
-from lastiterate.theorems.forgotten_by_chance import FORGOTTEN_BY_CHANCE
+from lastiterate.forgetting.proofs import chance_process
+from lastiterate.forgetting.requests import Requests, forgetting_process, forgotten_by
 from lastiterate.theorems.theorem import Guarantee
+from lastiterate.theorems.window_tail import FORGOTTEN_BY_CHANCE
 from raising import raises
 
 

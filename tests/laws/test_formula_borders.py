@@ -16,22 +16,20 @@ import pytest
 from test_cold import forget_everything
 
 import lastiterate as li
-from lastiterate.curves.averaged import AveragedGaussianDP
 from lastiterate.curves.balls_and_bins import BallsAndBinsDP
 from lastiterate.curves.compose import compose_counted
 from lastiterate.curves.gaussian import GaussianDP
+from lastiterate.curves.hidden_participation import AveragedGaussianDP, present_or_absent
 from lastiterate.curves.hidden_place import HiddenPlaceDP
-from lastiterate.curves.present_or_absent import present_or_absent
 from lastiterate.mixing.contraction import CurvedContraction
-from lastiterate.runs.process import Process
-from lastiterate.runs.updates import Update
-from lastiterate.shift.growth import Maps, remaining_mu
+from lastiterate.runs.process import Process, Update
+from lastiterate.shift.distance_bounds import Maps, remaining_mu
 from lastiterate.testing.draws import random_smooth
-from lastiterate.theorems.group_by_chance import placed_by_chance
+from lastiterate.theorems.balls_and_bins import composed_epochs
+from lastiterate.theorems.groups import placed_by_chance
 from lastiterate.theorems.hidden_place import prepaid_hidden_evidence
-from lastiterate.theorems.own_places import composed_epochs
 from lastiterate.theorems.papers.bok2024 import _sampled
-from lastiterate.theorems.sampled import released_window, sampled_window
+from lastiterate.theorems.typical_batches import released_window, sampled_window
 from lastiterate.theorems.window_tail import window_of
 from processes import process
 
@@ -337,52 +335,52 @@ NO_BORDERS = {
     "theorems.block_mixing._LONGEST": EFFORT,
     "theorems.bounded_steps._FEW_CUTS": EFFORT,
     "theorems.bounded_steps._MOST_ROWS": EFFORT,
-    "theorems.epoch_by_epoch._LARGEST_HIDDEN": FLOATS,
-    "theorems.epoch_by_epoch._LARGEST_MU": REFUSES,
-    "theorems.epoch_by_epoch._MOST_STEPS": REFUSES,
-    "theorems.group_by_chance._MOST_RECORDS": REFUSES,
-    "theorems.hidden_epochs._MOST_PLACES": REFUSES,
-    "theorems.hidden_participation._LONGEST": EFFORT,
-    "theorems.hidden_participation._MOST_TURNS": EFFORT,
-    "theorems.hidden_participation._MOST_STEPS": REFUSES,
+    "theorems.epochs._LARGEST_HIDDEN": FLOATS,
+    "theorems.epochs._LARGEST_MU": REFUSES,
+    "theorems.epochs._MOST_STEPS": REFUSES,
+    "theorems.groups._MOST_RECORDS": REFUSES,
+    "theorems.epochs._MOST_PLACES": REFUSES,
+    "theorems.participation._LONGEST": EFFORT,
+    "theorems.participation._MOST_TURNS": EFFORT,
+    "theorems.participation._MOST_STEPS": REFUSES,
     "theorems.langevin._MOST_STEPS": REFUSES,
     "theorems.linear_optimiser._LARGEST_MU": REFUSES,
     "theorems.linear_optimiser._MOST_STEPS": REFUSES,
-    "theorems.own._LONGEST": "characters of a name",
-    "theorems.prepaid_momentum._MOST_WORK": REFUSES,
-    "theorems.prepaid_participation._FEW_STEPS": EFFORT,
-    "theorems.prepaid_participation._MOST_TURNS": EFFORT,
+    "theorems.catalogue._LONGEST": "characters of a name",
+    "theorems.prepayment._MOST_WORK": REFUSES,
+    "theorems.participation._FEW_STEPS": EFFORT,
+    "theorems.participation._MOST_PREPAID_TURNS": EFFORT,
     "theorems.prepayment._MOST_ALIKE": REFUSES,
     "theorems.prepayment._MOST_DIFFERENT": REFUSES,
     "theorems.reflection._LARGEST_PUSH": REFUSES,
     "theorems.reflection._MOST_LONGER": EFFORT,
     "theorems.reflection._MOST_PLACES": REFUSES,
     "theorems.reflection._MOST_STEPS": EFFORT,
-    "theorems.run_in_parts._MOST_BLOCKS": EFFORT,
-    "theorems.run_in_parts._MOST_PARTS": EFFORT,
-    "theorems.run_in_parts._MOST_ROUNDS": EFFORT,
+    "theorems.bounded_steps._MOST_BLOCKS": EFFORT,
+    "theorems.bounded_steps._MOST_PARTS": EFFORT,
+    "theorems.bounded_steps._MOST_ROUNDS": EFFORT,
     "theorems.shift_engine.MOST_WORK": REFUSES,
     "theorems.shift_engine._MOST_GROWN": REFUSES,
     "theorems.window_tail._MOST_HIDDEN": EFFORT,
     "kernel.check._MOST_PAIRS": "other pairs of a certificate are not looked at, and count as not compared",
     "kernel.read._MOST_STEPS": REFUSES,
-    "shift.memory._LARGEST_LOG": FLOATS,
-    "shift.one_block._LARGEST_LOG": FLOATS,
+    "shift.momentum._LARGEST_LOG": FLOATS,
+    "shift.schedule._LARGEST_LOG": FLOATS,
     "mixing.distances._LARGEST_PAYMENT": EFFORT,
-    "mixing.settled._MOST_BLOCKS": EFFORT,
-    "privacy.after._FEW_QUESTIONS": "more are answered together, by a table whose chords lie above",
-    "privacy.baselines._LARGEST_MU": FLOATS,
-    "privacy.calibrate._MOST_SECANTS": EFFORT,
-    "privacy.hidden_place._FEW_MIXES": "used beyond _MOST_COLUMNS, which is in the table",
-    "privacy.renyi._LARGEST_EPSILON": FLOATS,
-    "privacy.select._LARGEST_DELTA": FLOATS,
-    "privacy.subsampled._MOST_STEPS": "beyond it, sampling is not credited",
-    "privacy.subsampled._MOST_ANSWERED": "how many answers are remembered",
-    "privacy.subsampled._FEW_QUESTIONS": "more are answered together, by the same transform",
-    "privacy.subsampled._FEW_STEPS": EFFORT,
-    "privacy.subsampled._LARGEST_VARIANCE": "beyond it, sampling is not credited",
-    "privacy.trials._LARGEST_LOG": FLOATS,
-    "privacy.zeroed_out._FEW_QUESTIONS": "more are answered together, by a table whose chords lie above",
+    "mixing.layers._MOST_BLOCKS": EFFORT,
+    "curves.transformed._FEW_QUESTIONS": "more are answered together, by a table whose chords lie above",
+    "curves.baselines._LARGEST_MU": FLOATS,
+    "curves.gaussian_cover._MOST_SECANTS": EFFORT,
+    "curves.hidden_place._FEW_MIXES": "used beyond _MOST_COLUMNS, which is in the table",
+    "curves.renyi._LARGEST_EPSILON": FLOATS,
+    "curves.selected._LARGEST_DELTA": FLOATS,
+    "curves.subsampled._MOST_STEPS": "beyond it, sampling is not credited",
+    "curves.subsampled._MOST_ANSWERED": "how many answers are remembered",
+    "curves.subsampled._FEW_QUESTIONS": "more are answered together, by the same transform",
+    "curves.subsampled._FEW_STEPS": EFFORT,
+    "curves.subsampled._LARGEST_VARIANCE": "beyond it, sampling is not credited",
+    "curves.trials._LARGEST_LOG": FLOATS,
+    "curves.zeroed_out._FEW_QUESTIONS": "more are answered together, by a table whose chords lie above",
 }
 
 

@@ -16,12 +16,11 @@ import pytest
 
 import lastiterate as li
 from lastiterate.numerics.randomness import Source
-from lastiterate.runs.encode import run_from_dict, run_to_dict
-from lastiterate.runs.files import run_from_text, run_to_toml
+from lastiterate.runs.files import run_from_dict, run_from_text, run_to_dict, run_to_toml
 from lastiterate.runs.kinds import BATCHES, DOMAINS, LOSSES, NOISES, PROXES, SECTIONS, UNEVEN, Kind
 from lastiterate.training.data import linear_data
-from lastiterate.training.linear import clipped_gradient_sum
-from lastiterate.training.samplers import Sampler
+from lastiterate.training.objectives import clipped_gradient_sum
+from lastiterate.training.steps import Sampler
 from raising import raises
 
 EVERY = {f"{section}: {kind.name}": (section, kind) for section, kinds in SECTIONS.items() for kind in kinds}

@@ -17,8 +17,8 @@ from lastiterate.accounting.account import account_by
 from lastiterate.auditing.instances import Instance, random_instance
 from lastiterate.auditing.quadratic import exact_mu_of, steps_of
 from lastiterate.runs.batches import Turns
-from lastiterate.testing.beside import beside
-from lastiterate.theorems.group_by_chance import _density
+from lastiterate.testing.exact_laws import beside
+from lastiterate.theorems.groups import _density
 from lastiterate.theorems.shift_engine import RANDOM_ORDER, SHIFT_ENGINE
 from processes import process
 

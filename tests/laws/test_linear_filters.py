@@ -11,8 +11,7 @@ import pytest
 import lastiterate as li
 from lastiterate.auditing.filtered import left_of_steps
 from lastiterate.runs.kinds import OPTIMIZERS, RELEASED
-from lastiterate.runs.optimizers import At, Optimizer
-from lastiterate.runs.released import Released
+from lastiterate.runs.optimizers import At, Optimizer, Released
 
 STEPS = 11
 LINEAR = (

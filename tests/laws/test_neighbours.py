@@ -16,17 +16,17 @@ import pytest
 
 import lastiterate as li
 from alone import by_theorem
-from lastiterate.accounting.certificate import verify
 from lastiterate.auditing.chain import Chain, iid_hazard
+from lastiterate.certificate.certificate import verify
 from lastiterate.curves.adjacency import Adjacency
 from lastiterate.digits import above
 from lastiterate.facts import fact
-from lastiterate.testing.beside import beside
+from lastiterate.testing.exact_laws import beside
 from lastiterate.testing.examples import instances
 from lastiterate.theorems.block_mixing import blocks_of
-from lastiterate.theorems.hidden_epochs import whole_epoch
-from lastiterate.theorems.hidden_participation import participation_window
+from lastiterate.theorems.epochs import whole_epoch
 from lastiterate.theorems.hidden_place import HIDDEN_PLACE
+from lastiterate.theorems.participation import participation_window
 from lastiterate.theorems.reflection import reflected_profile
 from lastiterate.theorems.window_tail import window_of
 from processes import process

@@ -16,8 +16,8 @@ from lastiterate.runs.process import Process
 from lastiterate.testing.draws import draws, there_or_not, with_updates
 from lastiterate.testing.examples import found_examples, of_filters
 from lastiterate.testing.laws import first_two_failures, refused_as_it_should_be
-from lastiterate.theorems.prepaid_epochs import PREPAID_EPOCHS
-from lastiterate.theorems.prepaid_participation import ALIKE_SMOOTH, PREPAID_PARTICIPATION
+from lastiterate.theorems.epochs import PREPAID_EPOCHS
+from lastiterate.theorems.participation import ALIKE_SMOOTH, PREPAID_PARTICIPATION
 from lastiterate.theorems.prepayment import ALIKE_IF_NEW
 from processes import process, reasons
 

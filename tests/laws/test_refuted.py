@@ -11,7 +11,7 @@ import pytest
 
 import lastiterate as li
 from drawn import guarantees
-from lastiterate.shift.amplification import amplification
+from lastiterate.shift.distance_bounds import amplification
 from lastiterate.theorems.papers import balle2019, feldman2018
 from lastiterate.theorems.shift_engine import SHIFT_ENGINE, own_mus
 from processes import exact_mu_of_quadratics, process

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lastiterate as li
-from lastiterate.curves.selected_renyi import selected_renyi
+from lastiterate.curves.selected import selected_renyi
 from lastiterate.curves.trials import Trials
 from selections import delta_of_gaussian_trials, profile_of, worst_ranking
 

@@ -12,9 +12,9 @@ from scipy.integrate import trapezoid
 from scipy.optimize import brentq
 
 import lastiterate as li
-from lastiterate.curves.bounded_range import BoundedRange
+from lastiterate.curves.profile import BoundedRange
 from lastiterate.facts import facts_to_json
-from lastiterate.runs.arithmetic import EXACT, STRAYING
+from lastiterate.runs.noise import EXACT, STRAYING
 from raising import raises
 
 

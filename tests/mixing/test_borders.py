@@ -13,8 +13,7 @@ import pytest
 import lastiterate as li
 from lastiterate.mixing.contraction import contracted, curved_contraction, linear_contraction
 from lastiterate.mixing.recursion import Block, for_ever
-from lastiterate.mixing.tail import Tail
-from lastiterate.mixing.window import _SHARES, WindowTail, joined
+from lastiterate.mixing.window import _SHARES, Tail, WindowTail, joined
 from lastiterate.numerics.normal_gap import log_gap_above
 
 

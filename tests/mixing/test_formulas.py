@@ -13,13 +13,10 @@ import pytest
 from scipy.special import ndtr
 
 import lastiterate as li
-from lastiterate.mixing.blocks import mixed_profile
 from lastiterate.mixing.contraction import contracted, curved_contraction, linear_contraction
-from lastiterate.mixing.ends import Ends
-from lastiterate.mixing.recursion import Block, for_ever, from_common_start
+from lastiterate.mixing.recursion import Block, for_ever, from_common_start, mixed_profile
 from lastiterate.mixing.table import Quick, Tabled
-from lastiterate.mixing.tail import Tail
-from lastiterate.mixing.window import WindowTail, joined
+from lastiterate.mixing.window import Ends, Tail, WindowTail, joined
 
 
 def theta(epsilon: np.ndarray | float, r: float) -> np.ndarray:

@@ -9,12 +9,10 @@ import numpy as np
 import pytest
 
 import lastiterate as li
-from lastiterate.mixing import blocks as grids
-from lastiterate.mixing.blocks import _reach, mixed_profile
-from lastiterate.mixing.ends import Ends
-from lastiterate.mixing.grids import chords, even, narrowed
-from lastiterate.mixing.recursion import Block, for_ever
+from lastiterate.mixing import recursion as grids
+from lastiterate.mixing.recursion import Block, _reach, chords, even, for_ever, mixed_profile, narrowed
 from lastiterate.mixing.table import Quick, Tabled
+from lastiterate.mixing.window import Ends
 from lastiterate.numerics.normal_gap import log_gap_above
 
 

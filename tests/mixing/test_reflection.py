@@ -11,13 +11,11 @@ from scipy.stats import norm
 import lastiterate as li
 from lastiterate.curves.hidden_place import HiddenPlaceDP
 from lastiterate.facts import fact
-from lastiterate.mixing.coupling import reflected
-from lastiterate.mixing.distances import Scale, Step
-from lastiterate.mixing.hidden_tables import HiddenTables
+from lastiterate.mixing.contraction import reflected
+from lastiterate.mixing.distances import HiddenTables, Scale, Step
 from lastiterate.mixing.layers import Layers
 from lastiterate.theorems.block_mixing import BLOCK_MIXING
-from lastiterate.theorems.bounded_steps import Bounded
-from lastiterate.theorems.place_tables import PlaceTables
+from lastiterate.theorems.bounded_steps import Bounded, PlaceTables
 from lastiterate.theorems.reflection import REFLECTION
 from processes import process, reasons
 

@@ -20,7 +20,9 @@ class Module:
 
 MODULES = (
     Module("kernel/certify.py", "tests/kernel/test_slack.py tests/kernel/test_certify.py", "not merged and not turn"),
-    Module("kernel/turns.py", "tests/kernel/test_slack.py tests/kernel/test_certify.py tests/kernel/test_turns.py"),
+    Module(
+        "kernel/merged_steps.py", "tests/kernel/test_slack.py tests/kernel/test_certify.py tests/kernel/test_turns.py"
+    ),
     Module(
         "kernel/steps.py", "tests/kernel/test_certify.py tests/kernel/test_kernel.py", "values or paid or stored_once"
     ),
@@ -43,17 +45,17 @@ MODULES = (
     Module("runs/noise.py", "tests/runs/test_noise.py"),
     Module("runs/losses/loss.py", "tests/runs/test_loss_facts.py"),
     Module("runs/losses/given.py", "tests/runs/test_loss_facts.py"),
-    Module("runs/losses/margins.py", "tests/runs/test_loss_facts.py tests/laws/test_kinds.py", "facts"),
+    Module("runs/losses/residuals.py", "tests/runs/test_loss_facts.py tests/laws/test_kinds.py", "facts"),
     Module("runs/losses/residuals.py", "tests/runs/test_loss_facts.py tests/laws/test_kinds.py", "facts"),
     Module("runs/losses/several_classes.py", "tests/runs/test_loss_facts.py tests/laws/test_kinds.py", "facts"),
-    Module("runs/lipschitz.py", "tests/runs/test_lipschitz.py"),
+    Module("runs/quantities.py", "tests/runs/test_lipschitz.py"),
     Module("mixing/recursion.py", "tests/mixing", "recursion or for_ever or profile"),
     Module("mixing/window.py", "tests/mixing", "window or joined or tail or share"),
     Module("mixing/contraction.py", "tests/mixing", "contraction or curve"),
-    Module("mixing/ends.py", "tests/mixing", "ends or record"),
-    Module("mixing/blocks.py", "tests/mixing", "grid"),
+    Module("mixing/window.py", "tests/mixing", "ends or record"),
+    Module("mixing/recursion.py", "tests/mixing", "grid"),
     Module("mixing/table.py", "tests/mixing", "table"),
-    Module("curves/conversions.py", "tests/curves/test_conversions.py"),
+    Module("curves/notion.py", "tests/curves/test_conversions.py"),
     Module(
         "shift/schedule.py",
         "tests/shift/test_schedule.py tests/kernel/test_slack.py tests/shift/test_engine.py",
@@ -65,6 +67,6 @@ MODULES = (
         "not cut and not deviation and not independent_from and not coordinates",
     ),
     Module("numerics/exact_noise.py", "tests/numerics/test_exact_noise.py", "not law_of_the and not betrays"),
-    Module("curves/displaced.py", "tests/curves/test_displaced.py tests/training/test_floating_point.py", "displace"),
-    Module("runs/arithmetic.py", "tests/runs/test_arithmetic.py"),
+    Module("curves/transformed.py", "tests/curves/test_displaced.py tests/training/test_floating_point.py", "displace"),
+    Module("runs/noise.py", "tests/runs/test_arithmetic.py"),
 )

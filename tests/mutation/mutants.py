@@ -104,14 +104,14 @@ MUTANTS = (
     ),
     Mutant(
         "E4.1: a clipped softmax counts as convex",
-        "runs/lipschitz.py",
+        "runs/quantities.py",
         "if clipped and not loss.keeps_convexity:",
         "if clipped and loss.curvature < 0:",
         "tests/runs/test_lipschitz.py",
     ),
     Mutant(
         "E2.2: the clipped constant without its bend",
-        "runs/lipschitz.py",
+        "runs/quantities.py",
         "np.where(curved, np.sqrt(1 + inside * (inside / np.where(curved, product, 1.0))), plain)",
         "plain",
         "tests/runs/test_lipschitz.py",
@@ -141,7 +141,7 @@ MUTANTS = (
     ),
     Mutant(
         "E4.6: the closed form of Theorem 4.2 above c = 1",
-        "theorems/assumptions.py",
+        "theorems/features.py",
         "return None if process.contraction < 1 else",
         "return None if process.contraction < 1.2 else",
         "tests/laws/test_refuted.py tests/laws/test_closed_forms.py",
@@ -231,7 +231,7 @@ MUTANTS = (
     ),
     Mutant(
         "reflected noise leaves two runs no farther apart than they were",
-        "mixing/coupling.py",
+        "mixing/contraction.py",
         "    found[:, -1] = 0.0\n",
         "    found[:, 1:] = 0.0\n",
         "tests/mixing/test_reflection.py",
@@ -255,7 +255,7 @@ MUTANTS = (
     ),
     Mutant(
         "hidden tables whose other places cost nothing",
-        "mixing/hidden_tables.py",
+        "mixing/distances.py",
         "from_others = (given @ self.others[row, :, top]) * (1 - self._kept[top])",
         "from_others = 0.0",
         "tests/mixing/test_reflection.py",
@@ -263,7 +263,7 @@ MUTANTS = (
     ),
     Mutant(
         "one block that forgets the distance it starts from",
-        "shift/one_block.py",
+        "shift/schedule.py",
         "return np.asarray((distance * carried + push * _powers(factor, lengths)) / np.sqrt(_powers(factor**2, lengths)))",
         "return np.asarray((push * _powers(factor, lengths)) / np.sqrt(_powers(factor**2, lengths)))",
         "tests/shift/test_one_block.py",
@@ -293,7 +293,7 @@ MUTANTS = (
     ),
     Mutant(
         "Theorem 4.8 with twice the probability squared",
-        "theorems/sampled.py",
+        "theorems/typical_batches.py",
         "inclusion=rate, sampling=sampling",
         "inclusion=rate**2, sampling=sampling",
         LAWS,
@@ -301,7 +301,7 @@ MUTANTS = (
     ),
     Mutant(
         "Poisson batches of unusual size cost nothing",
-        "theorems/usual_sizes.py",
+        "theorems/typical_batches.py",
         "with_slack(self.bound(given), exception)",
         "self.bound(given)",
         "tests/theorems/test_random_batches.py",
@@ -351,7 +351,7 @@ MUTANTS = (
     ),
     Mutant(
         "the best of many trials is as likely as any one of them",
-        "curves/selected_renyi.py",
+        "curves/selected.py",
         "paid = _difference(trial, trials, known, divergences) + math.log(trials.mean) / (known - 1)",
         "paid = _difference(trial, trials, known, divergences)",
         "tests/curves/test_select.py",
@@ -367,7 +367,7 @@ MUTANTS = (
     ),
     Mutant(
         "the claim of a selection is believed",
-        "accounting/selection_certificate.py",
+        "selection/certificate.py",
         "if not least <= epsilon:",
         "if False:",
         "tests/accounting/test_selection_certificate.py",
@@ -375,7 +375,7 @@ MUTANTS = (
     ),
     Mutant(
         "a selection is certified for one trial",
-        "accounting/selection_certificate.py",
+        "selection/certificate.py",
         "return float(best_of_trials(worst(notions), trials).epsilon(delta))",
         "return float(worst(notions).epsilon(delta))",
         "tests/accounting/test_selection_certificate.py",
@@ -383,7 +383,7 @@ MUTANTS = (
     ),
     Mutant(
         "a trial may be about other neighbours than the claim",
-        "accounting/selection_certificate.py",
+        "selection/certificate.py",
         "if verdict.unit != unit:",
         "if False:",
         "tests/accounting/test_selection_certificate.py",
@@ -391,7 +391,7 @@ MUTANTS = (
     ),
     Mutant(
         "the stated part of a selection is not counted",
-        "accounting/selection_certificate.py",
+        "selection/certificate.py",
         "if stated is not None:\n        notions",
         "if False:\n        notions",
         "tests/accounting/test_selection_certificate.py",
@@ -399,7 +399,7 @@ MUTANTS = (
     ),
     Mutant(
         "the total of a search is not looked at",
-        "accounting/searches/per_trial.py",
+        "accounting/least_noise.py",
         "if total <= epsilon:",
         "if total <= 1.05 * epsilon:",
         "tests/accounting/test_per_trial.py",
@@ -415,7 +415,7 @@ MUTANTS = (
     ),
     Mutant(
         "an error of a regression has no bound",
-        "estimators/validation.py",
+        "estimators/trial.py",
         "np.where(errors < 1, errors, 1.0)",
         "errors",
         "tests/estimators/test_search_within.py",
@@ -430,7 +430,7 @@ MUTANTS = (
     ),
     Mutant(
         "the noise of a score is for a share, not for a count",
-        "estimators/validation.py",
+        "estimators/trial.py",
         "np.array([correct]), 1 / self.mu, source",
         "np.array([correct]), 1 / self.mu / len(self.targets), source",
         "tests/estimators/test_grid_search.py",
@@ -446,7 +446,7 @@ MUTANTS = (
     ),
     Mutant(
         "what features are prepared with is not paid for",
-        "training/plans/runs.py",
+        "training/plans/plan.py",
         "prior_mu=ingredients.prior_mu,",
         "prior_mu=0.0,",
         "tests/estimators/test_preparation.py",
@@ -462,7 +462,7 @@ MUTANTS = (
     ),
     Mutant(
         "a batch size is calibrated without room for rounding",
-        "accounting/searches/by_theorem.py",
+        "accounting/least_noise.py",
         "run = as_executed(run)",
         "run = run",
         "tests/accounting/test_calibrate_sizes.py",
@@ -470,7 +470,7 @@ MUTANTS = (
     ),
     Mutant(
         "a search ends on the side that misses the target",
-        "accounting/searches/nearest.py",
+        "accounting/calibrate.py",
         "(middle, missed) if met_at(middle) else (met, middle)",
         "(middle, missed) if not met_at(middle) else (met, middle)",
         "tests/accounting/test_calibrate_sizes.py",
@@ -502,7 +502,7 @@ MUTANTS = (
     ),
     Mutant(
         "all of the budget is for the centre, and the scale comes on top",
-        "estimators/spending.py",
+        "estimators/prepared.py",
         "part = down(mu, by=1e-9) / math.sqrt(_CENTER + _SCALE)",
         "part = mu / math.sqrt(_CENTER)",
         "tests/estimators/test_preparation.py",
@@ -510,28 +510,28 @@ MUTANTS = (
     ),
     Mutant(
         "a limited pull has the norm of its largest entry",
-        "runs/losses/pull.py",
+        "runs/losses/several_classes.py",
         "return up(self.pull * math.sqrt(1 + 1 / self.parts))",
         "return up(self.pull)",
         "tests/training/test_pull.py",
     ),
     Mutant(
         "E4.1: the softmax is clipped by what only the true class pulls",
-        "runs/losses/pull.py",
+        "runs/losses/several_classes.py",
         "over = (wrong.max(axis=1) > limit.pull / limit.parts) | (wrong.sum(axis=1) > limit.pull)",
         "over = wrong.sum(axis=1) > limit.pull",
         "tests/training/test_pull.py",
     ),
     Mutant(
         "rows that are too long are counted and not scaled",
-        "training/linear.py",
+        "training/objectives.py",
         "slopes = slopes * _column(given.scales, slopes)",
         "slopes = slopes + 0 * _column(given.scales, slopes)",
         "tests/training/test_train.py",
     ),
     Mutant(
         "every class gets the whole clip",
-        "runs/losses/model.py",
+        "runs/losses/loss.py",
         "each = (limits / limits.dtype.type(math.sqrt(self.classes)))[:, None]",
         "each = limits[:, None]",
         "tests/training/test_train.py",
@@ -554,7 +554,7 @@ MUTANTS = (
     ),
     Mutant(
         "a training that goes on takes the numbers from the start again",
-        "training/walk.py",
+        "training/steps.py",
         "source.go_on(state.randomness)",
         "source.go_on(source.state())",
         "tests/training/test_continuing.py",
@@ -562,14 +562,14 @@ MUTANTS = (
     ),
     Mutant(
         "noise as large as that of hidden iterates is added without a step size",
-        "training/walk.py",
+        "training/steps.py",
         "self._noisy(moved, noise, seen, length)",
         "self._noisy(moved, size * noise, seen, length)",
         "tests/training/test_papers_algorithms.py",
     ),
     Mutant(
         "released checkpoints are not charged",
-        "training/trained.py",
+        "training/train.py",
         "return report_of(self.run, delta, self.released, ",
         "return report_of(self.run, delta, (), ",
         "tests/training/test_train.py",
@@ -583,7 +583,7 @@ MUTANTS = (
     ),
     Mutant(
         "fixed size: one record fewer is drawn",
-        "runs/batches/fixed_size.py",
+        "runs/batches/passes.py",
         "subset(source, self.records, self.batch_size)",
         "subset(source, self.records, self.batch_size - 1)",
         SAMPLERS,
@@ -649,7 +649,7 @@ MUTANTS = (
     ),
     Mutant(
         "blocks that are a tenth too small",
-        "mixing/blocks.py",
+        "mixing/recursion.py",
         "return Profile(epsilons=np.append(epsilons, apart_epsilons), deltas=np.append(deltas, table))",
         "return Profile(epsilons=np.append(epsilons, apart_epsilons), deltas=0.9 * np.append(deltas, table))",
         SHARP,
@@ -657,7 +657,7 @@ MUTANTS = (
     ),
     Mutant(
         "what two states reveal after a block, a tenth too small",
-        "mixing/ends.py",
+        "mixing/window.py",
         "return np.minimum(up(np.exp(log_direct)), 1.0)",
         "return np.minimum(np.exp(log_direct) * 0.9, 1.0)",
         MIXING,
@@ -665,7 +665,7 @@ MUTANTS = (
     ),
     Mutant(
         "what a common state reveals, a tenth too small",
-        "mixing/ends.py",
+        "mixing/window.py",
         "return np.minimum(self._table.delta(epsilons), in_every_batch)",
         "return 0.9 * np.minimum(self._table.delta(epsilons), in_every_batch)",
         SHARP,
@@ -702,7 +702,7 @@ MUTANTS = (
     ),
     Mutant(
         "an exact chain is looked at in one order",
-        "auditing/laws.py",
+        "auditing/grid_steps.py",
         "return np.maximum(forwards, np.maximum(down * two - up * factors * one - doubt, 0.0).sum(axis=1))",
         "return forwards",
         ORDERS,
@@ -723,28 +723,28 @@ MUTANTS = (
     ),
     Mutant(
         "noise drawn with 0.9 of its standard deviation",
-        "training/walk.py",
+        "training/steps.py",
         "self._noisy(moved, noise, seen, length)",
         "self._noisy(moved, 0.9 * noise, seen, length)",
         "tests/training/test_train.py tests/training/test_papers_algorithms.py",
     ),
     Mutant(
         "gradients clipped at 1.1 of the clip",
-        "training/linear.py",
+        "training/objectives.py",
         "slopes = model.cut(slopes, _limits(most, given.norms))",
         "slopes = model.cut(slopes, _limits(1.1 * most, given.norms))",
         "tests/training/test_train.py tests/training/test_papers_algorithms.py",
     ),
     Mutant(
         "the clipped constant is a hundredth too small",
-        "runs/lipschitz.py",
+        "runs/quantities.py",
         "np.sqrt(1 + inside * (inside / np.where(curved, product, 1.0)))",
         "0.99 * np.sqrt(1 + inside * (inside / np.where(curved, product, 1.0)))",
         "tests/runs/test_lipschitz.py",
     ),
     Mutant(
         "merged steps hide a little more than they do",
-        "kernel/turns.py",
+        "kernel/merged_steps.py",
         "np.where(usable, np.sqrt(square) * (1 - slack), math.nan)",
         "np.where(usable, np.sqrt(square) * (1 + slack), math.nan)",
         "tests/kernel/test_certify.py",
@@ -765,21 +765,21 @@ MUTANTS = (
     ),
     Mutant(
         "floating point: the straying of iterates is charged on one data set",
-        "curves/displaced.py",
+        "curves/transformed.py",
         "return GaussianDP(up(notion.mu + 2 * displacement, operations=5), notion.adjacency)",
         "return GaussianDP(up(notion.mu + displacement, operations=5), notion.adjacency)",
         FLOATING_POINT,
     ),
     Mutant(
         "floating point: a certificate may leave the straying of iterates out",
-        "accounting/replay.py",
+        "certificate/replay.py",
         '"displacement": process.displacement',
         '"displacement": 0.0',
         FLOATING_POINT,
     ),
     Mutant(
         "floating point: one long sum in single precision",
-        "training/linear.py",
+        "training/objectives.py",
         "return IN_SINGLE_PRECISION if precision == np.float32 else IN_DOUBLE_PRECISION",
         "return IN_DOUBLE_PRECISION",
         FLOATING_POINT,
@@ -800,14 +800,14 @@ MUTANTS = (
     ),
     Mutant(
         "floating point: noise that the iterate swallows",
-        "training/walk.py",
+        "training/steps.py",
         "if self.source.private and not lengths <= self.farthest * noise:",
         "if False:",
         FLOATING_POINT,
     ),
     Mutant(
         "floating point: released numbers are raw doubles",
-        "training/leaving.py",
+        "training/objectives.py",
         "return nearest_multiples(value, public_grid(scale, finer), noises, source, factor)",
         "return nearest_multiples(value, public_grid(scale, finer + 20), noises, source, factor)",
         "tests/numerics/test_exact_noise.py",
@@ -835,14 +835,14 @@ MUTANTS = (
     ),
     Mutant(
         "floating point: a row that is too long shortens all others",
-        "training/records.py",
+        "training/data.py",
         "scales = np.where(norms > feature_norm, shrink * feature_norm / np.maximum(norms, feature_norm), 1.0)",
         "scales = shrink * feature_norm / np.maximum(norms, feature_norm)",
         FLOATING_POINT,
     ),
     Mutant(
         "floating point: hidden iterates are raw doubles",
-        "training/vectors.py",
+        "training/objectives.py",
         "            return RELEASED\n        least",
         "            return 38\n        least",
         FLOATING_POINT,
@@ -871,7 +871,7 @@ MUTANTS = (
     ),
     Mutant(
         "a certificate may leave out what was released before training",
-        "accounting/replay.py",
+        "certificate/replay.py",
         "if process.prior_mu else {}",
         "if process.prior_mu < 0 else {}",
         "tests/accounting/test_beforehand.py",
@@ -895,7 +895,7 @@ MUTANTS = (
     ),
     Mutant(
         "places without a turn have nothing to pay for what was released before",
-        "curves/averaged.py",
+        "curves/hidden_participation.py",
         "mus = up(np.hypot((*self.mus, 0.0), mu), operations=2)",
         "mus = up(np.append(np.hypot(self.mus, mu), 0.0), operations=2)",
         "tests/curves/test_after.py",
@@ -919,7 +919,7 @@ MUTANTS = (
     ),
     Mutant(
         "losses below 0 are left out beside a Gaussian mechanism",
-        "curves/after.py",
+        "curves/transformed.py",
         "together = np.concatenate([below[::-1], [up(middle)], masses])",
         "together = np.concatenate([0 * below[::-1], [up(middle)], masses])",
         "tests/curves/test_after.py",
@@ -927,7 +927,7 @@ MUTANTS = (
     ),
     Mutant(
         "chords end where the table does, and nothing is lost beyond",
-        "curves/after.py",
+        "curves/transformed.py",
         "masses, infinite = y[1:] * np.diff(slopes), float(given[-1])",
         "masses, infinite = y[1:] * np.diff(slopes), 0.0",
         "tests/curves/test_after.py",
@@ -935,7 +935,7 @@ MUTANTS = (
     ),
     Mutant(
         "a record that no step uses pays nothing for what was released before",
-        "accounting/each.py",
+        "accounting/account.py",
         "np.full(1 if run.batches.unused else 0, run.prior_mu)",
         "np.zeros(1 if run.batches.unused else 0)",
         "tests/accounting/test_beforehand.py",
@@ -964,7 +964,7 @@ MUTANTS = (
     ),
     Mutant(
         "swap cost at one place only, in one order",
-        "kernel/turns.py",
+        "kernel/merged_steps.py",
         "np.arange(first, len(self.steps), self.every) for first in firsts]",
         "np.arange(first, len(self.steps), self.every) for first in firsts[:1]]",
         "tests/theorems/test_hidden_place.py",
@@ -980,7 +980,7 @@ MUTANTS = (
     ),
     Mutant(
         "swap cost at one place only, in an epoch",
-        "theorems/hidden_epochs.py",
+        "theorems/epochs.py",
         "np.hypot(early * first_alone, late * own)",
         "np.minimum(early * first_alone, late * own)",
         "tests/theorems/test_hidden_epochs.py",
@@ -1009,7 +1009,7 @@ MUTANTS = (
     ),
     Mutant(
         "a certificate may be about other steps than its run's",
-        "accounting/certificate.py",
+        "certificate/certificate.py",
         "        if given != value:",
         '        if name == "turns" and given != value:',
         "tests/accounting/test_certificate.py",
@@ -1037,7 +1037,7 @@ MUTANTS = (
     ),
     Mutant(
         "the exception of prepayment is not counted",
-        "curves/chosen_slack.py",
+        "curves/transformed.py",
         "with_slack(self.with_exception(exception), exception)",
         "self.with_exception(exception)",
         "tests/theorems/test_prepayment.py",
@@ -1051,7 +1051,7 @@ MUTANTS = (
     ),
     Mutant(
         "a record is seen through one direction instead of two",
-        "runs/smooth_push.py",
+        "runs/process.py",
         "records = 2 if",
         "records = 1 if",
         "tests/theorems/test_prepayment.py",
@@ -1079,7 +1079,7 @@ MUTANTS = (
     ),
     Mutant(
         "faces are paid over one step more than they have",
-        "numerics/minorant_law.py",
+        "numerics/payment_law.py",
         "evenly = np.square(heads) / width",
         "evenly = np.square(heads) / (width + 1)",
         "tests/theorems/test_hidden_participation.py",
@@ -1100,42 +1100,42 @@ MUTANTS = (
     ),
     Mutant(
         "a shorter window counts as a longer one",
-        "theorems/prepaid_participation.py",
+        "theorems/participation.py",
         "return [steps // count + (part < steps % count) for part in range(count)]",
         "return [-(-steps // count)] * count",
         "tests/theorems/test_prepaid_participation.py",
     ),
     Mutant(
         "whoever is in the record's place pushes in one direction",
-        "theorems/prepaid_participation.py",
+        "theorems/participation.py",
         "pushes = process.batches.records if process.adjacency.replaces else 1",
         "pushes = 1",
         "tests/theorems/test_prepaid_participation.py",
     ),
     Mutant(
         "without the record nothing sticks out",
-        "curves/present_or_absent.py",
+        "curves/hidden_participation.py",
         "return _rounded(-logs, up(",
         "return _rounded(-logs, 0.5 * up(",
         "tests/curves/test_present_or_absent.py",
     ),
     Mutant(
         "what a part of a run makes of a profile, it makes of nothing",
-        "theorems/run_in_parts.py",
+        "theorems/bounded_steps.py",
         "        profile = always\n",
         "        profile = 0.1 * always\n",
         "tests/theorems/test_run_in_parts.py",
     ),
     Mutant(
         "the last part of a run is as long as the run",
-        "theorems/run_in_parts.py",
+        "theorems/bounded_steps.py",
         "Part(last - first, blocks(process.part(first, last)))",
         "Part(last - first, blocks(process.part(0, last - first)))",
         "tests/theorems/test_run_in_parts.py",
     ),
     Mutant(
         "steps after a release hide what was before it",
-        "theorems/epoch_by_epoch.py",
+        "theorems/epochs.py",
         "            if place + 1 in cuts:",
         "            if place + 1 in cuts[1:]:",
         "tests/theorems/test_released_inside.py",
@@ -1156,7 +1156,7 @@ MUTANTS = (
     ),
     Mutant(
         "the same where epochs are composed and in tables",
-        "theorems/places.py",
+        "theorems/shift_engine.py",
         "return process.batches.pattern(usual, last, count), usual",
         "return process.batches.pattern(usual, None, count), usual",
         "tests/theorems/test_uneven_batches.py",
@@ -1199,14 +1199,14 @@ MUTANTS = (
     ),
     Mutant(
         "optimisers: payments of turns that overlap are not added up",
-        "shift/overlap.py",
+        "shift/momentum.py",
         "total[: len(part)] += part",
         "total[: len(part)] = part",
         "tests/shift/test_momentum.py",
     ),
     Mutant(
         "optimisers: the last turn is free",
-        "shift/overlap.py",
+        "shift/momentum.py",
         "total = min(self._last_square(), 1.0)",
         "total = 0.0",
         f"{LAWS} {SHARP}",
@@ -1214,7 +1214,7 @@ MUTANTS = (
     ),
     Mutant(
         "optimisers: a push is paid for while averaging has begun",
-        "shift/overlap.py",
+        "shift/momentum.py",
         "room = self.begins - self._time(index) + 1",
         "room = self.begins - self._time(index) + 1 + self.every",
         "tests/shift/test_momentum.py",
@@ -1228,7 +1228,7 @@ MUTANTS = (
     ),
     Mutant(
         "optimisers: what an optimiser remembers is lost when a training goes on",
-        "training/checkpoint_file.py",
+        "training/checkpoint.py",
         "tuple(floats[1:kept])",
         "tuple(0 * floats[1:kept])",
         "tests/training/test_optimisers.py",
@@ -1236,7 +1236,7 @@ MUTANTS = (
     ),
     Mutant(
         "optimisers: an average is released with the noise of a whole step",
-        "training/optimised.py",
+        "training/steps.py",
         "return self._noisy(value, factor * noise, seen=True)",
         "return self._noisy(value, noise, seen=True)",
         "tests/training/test_optimisers.py",
@@ -1284,7 +1284,7 @@ MUTANTS = (
     ),
     Mutant(
         "networks: a generator that is back where it was is not seen",
-        "torch/seeded.py",
+        "torch/trusted.py",
         "again = again or state in self._states",
         "again = again",
         "tests/torch/test_trusted.py",
@@ -1324,14 +1324,14 @@ MUTANTS = (
     ),
     Mutant(
         "balls and bins: the record has one more batch to hide in",
-        "theorems/own_places.py",
+        "theorems/balls_and_bins.py",
         "return BallsAndBinsDP(up(mu), process.batches.per_epoch, count, process.adjacency)",
         "return BallsAndBinsDP(up(mu), process.batches.per_epoch + 1, count, process.adjacency)",
         "tests/theorems/test_own_places.py",
     ),
     Mutant(
         "balls and bins: the mean of a split is not kept",
-        "numerics/octaves.py",
+        "numerics/positive_sum.py",
         "higher = _counted(place, masses * share, grid.size - 1)",
         "higher = _counted(place, masses * share * 0.999, grid.size - 1)",
         "tests/curves/test_balls_and_bins.py",
@@ -1345,14 +1345,14 @@ MUTANTS = (
     ),
     Mutant(
         "balls and bins: earlier epochs cost nothing",
-        "theorems/own_places.py",
+        "theorems/balls_and_bins.py",
         "places = places_of(process, averaged=True)\n    found",
         "places = places_of(process.like_the_first(process.batches.per_epoch), averaged=True)\n    found",
         "tests/theorems/test_own_places.py",
     ),
     Mutant(
         "a record there or not: what a place takes is given by nobody",
-        "curves/present_or_absent.py",
+        "curves/hidden_participation.py",
         "    return _rounded(logs, up(_gaps(levels, mus) @ weights",
         "    return _rounded(0.9 * logs, up(_gaps(levels, mus) @ weights",
         "tests/curves/test_present_or_absent.py",
@@ -1404,7 +1404,7 @@ MUTANTS = (
     ),
     Mutant(
         "in a secret order others are as near as nothing",
-        "theorems/places.py",
+        "theorems/shift_engine.py",
         "return 2.0 if averaged and",
         "return 1.0 if averaged and",
         "tests/laws/test_neighbours.py",
@@ -1420,7 +1420,7 @@ MUTANTS = (
     ),
     Mutant(
         "within an epoch one push at each of two places",
-        "theorems/hidden_epochs.py",
+        "theorems/epochs.py",
         "in {(exchange, 1.0), (1.0, exchange)}:",
         "in {(1.0, 1.0)}:",
         "tests/laws/test_neighbours.py",
@@ -1458,7 +1458,7 @@ MUTANTS = (
     ),
     Mutant(
         "a group: records of one batch count once",
-        "theorems/group_as_one.py",
+        "theorems/groups.py",
         "up(process.sensitivity * counts)",
         "up(process.sensitivity)",
         "tests/laws/test_laws_of_groups.py",
@@ -1466,7 +1466,7 @@ MUTANTS = (
     ),
     Mutant(
         "a group: pushes of one record for those of all",
-        "theorems/group_as_one.py",
+        "theorems/groups.py",
         "up(float(values[0]) * count)",
         "up(float(values[0]))",
         "tests/accounting/test_groups.py",
@@ -1482,7 +1482,7 @@ MUTANTS = (
     ),
     Mutant(
         "a group: places of several records drawn as if put back",
-        "theorems/group_by_chance.py",
+        "theorems/groups.py",
         "(1.0 + _ROUNDED) * math.exp(-math.fsum(np.log(left).tolist()))",
         "1.0 + _ROUNDED",
         "tests/laws/test_laws_of_groups.py",
@@ -1490,7 +1490,7 @@ MUTANTS = (
     ),
     Mutant(
         "optimisers: a push with momentum does not turn",
-        "theorems/prepaid_momentum.py",
+        "theorems/prepayment.py",
         "up(smooth.turning * (way + by_chance))",
         "0.0",
         "tests/theorems/test_linear_optimiser.py",
@@ -1498,7 +1498,7 @@ MUTANTS = (
     ),
     Mutant(
         "optimisers: what is prepaid and what is paid afterwards are not added up",
-        "theorems/prepaid_momentum.py",
+        "theorems/prepayment.py",
         "payments = hidden.payments(path, pushes) + already",
         "payments = hidden.payments(path, pushes)",
         "tests/theorems/test_linear_optimiser.py",
@@ -1514,7 +1514,7 @@ MUTANTS = (
     ),
     Mutant(
         "budgets: what is asked for is not added to what is spent",
-        "accounting/budget_sum.py",
+        "budget/total.py",
         "total_mu(entries, more) <= self.largest and",
         "total_mu(entries) <= self.largest and",
         "tests/accounting/test_budget.py",
@@ -1522,7 +1522,7 @@ MUTANTS = (
     ),
     Mutant(
         "budgets: the reserve is spent twice",
-        "accounting/budget_sum.py",
+        "budget/total.py",
         "return largest_mu(epsilon=terms.epsilon, delta=down(terms.delta - terms.set_aside))",
         "return largest_mu(epsilon=terms.epsilon, delta=down(terms.delta))",
         "tests/accounting/test_budget.py",
@@ -1530,7 +1530,7 @@ MUTANTS = (
     ),
     Mutant(
         "budgets: two processes read before either writes",
-        "accounting/budget_file.py",
+        "budget/ledger.py",
         '"BEGIN IMMEDIATE" if writing else "BEGIN"',
         '"BEGIN"',
         "tests/accounting/test_budget_file.py",
@@ -1538,7 +1538,7 @@ MUTANTS = (
     ),
     Mutant(
         "budgets: a certificate is not compared with the curve of its entry",
-        "accounting/budget_certificate.py",
+        "budget/certificate.py",
         "implied(entry.guarantee, proved_by(certificate), terms.delta)",
         "True",
         "tests/accounting/test_budget_certificate.py",
@@ -1546,7 +1546,7 @@ MUTANTS = (
     ),
     Mutant(
         "budgets: a Gaussian above a chord at its ends alone",
-        "curves/dominated.py",
+        "curves/gaussian_cover.py",
         "needed = np.fmin(everywhere, at_one)",
         "needed = 2 * ndtri(np.clip((1 + heights - slopes) / 2, 0.0, 1.0))",
         "tests/curves/test_dominated.py",
@@ -1561,7 +1561,7 @@ MUTANTS = (
     ),
     Mutant(
         "whether a record is cut depends on the longest beside it",
-        "training/linear.py",
+        "training/objectives.py",
         "model.uncut * most",
         "most",
         "tests/laws/test_kinds.py",
@@ -1569,7 +1569,7 @@ MUTANTS = (
     ),
     Mutant(
         "a report page may say what its certificate does not",
-        "report/page_check.py",
+        "report/page.py",
         "    if said == meant:",
         "    if len(said) == len(meant):",
         "tests/signed/test_report_page.py",
@@ -1577,7 +1577,7 @@ MUTANTS = (
     ),
     Mutant(
         "numbers on a page of another version are not compared",
-        "report/page_check.py",
+        "report/page.py",
         "if same_version else _other_numbers(page, sheet))",
         'if same_version else "")',
         "tests/signed/test_other_words.py",
@@ -1585,7 +1585,7 @@ MUTANTS = (
     ),
     Mutant(
         "an assumption may have other numbers than those of its run",
-        "accounting/certificate.py",
+        "certificate/certificate.py",
         "stated[place].stated != one:",
         "stated[place].code != one.code:",
         "tests/accounting/test_promises.py",
@@ -1601,7 +1601,7 @@ MUTANTS = (
     ),
     Mutant(
         "a ledger forgets what an execution assumes",
-        "accounting/budget_spending.py",
+        "budget/budget.py",
         ", assumptions=report.assumptions)",
         ")",
         "tests/accounting/test_budget_certificate.py",
@@ -1633,7 +1633,7 @@ MUTANTS = (
     ),
     Mutant(
         "the report beside a certificate may claim less",
-        "accounting/misreported.py",
+        "certificate/certificate.py",
         'if not math.isclose(_finite(report["epsilon"]), _finite(claim["epsilon"]), rel_tol=1e-9):',
         'if _finite(report["epsilon"]) > 1.001 * _finite(claim["epsilon"]):',
         "tests/signed/test_saved_files.py",
@@ -1648,7 +1648,7 @@ MUTANTS = (
     ),
     Mutant(
         "the planner answers without its token",
-        "web/guard.py",
+        "web/serve.py",
         "if not compare_digest(",
         "if False and compare_digest(",
         "tests/web/test_planner_guard.py",
@@ -1656,7 +1656,7 @@ MUTANTS = (
     ),
     Mutant(
         "the planner answers under any name",
-        "web/guard.py",
+        "web/serve.py",
         'if headers.get("host", "") not in self.hosts:',
         'if "host" not in headers:',
         "tests/web/test_planner_guard.py",
@@ -1672,7 +1672,7 @@ MUTANTS = (
     ),
     Mutant(
         "records that are forgotten leave their curvature behind",
-        "accounting/forgetting.py",
+        "forgetting/requests.py",
         "missing=count",
         "missing=1",
         "tests/laws/test_forgetting.py",
@@ -1680,7 +1680,7 @@ MUTANTS = (
     ),
     Mutant(
         "of several records that are forgotten one counts",
-        "accounting/forgetting.py",
+        "forgetting/requests.py",
         "left = self.records - np.cumsum((0, *counts))",
         "left = np.minimum(1, self.records - np.cumsum((0, *counts)))",
         "tests/laws/test_forgetting.py",
@@ -1688,7 +1688,7 @@ MUTANTS = (
     ),
     Mutant(
         "a request may cut a pass of which several records are forgotten",
-        "accounting/forgetting.py",
+        "forgetting/requests.py",
         "any(one % run.batches.per_epoch for one in phases)",
         "run.steps % run.batches.per_epoch",
         "tests/laws/test_forgetting.py",
@@ -1696,7 +1696,7 @@ MUTANTS = (
     ),
     Mutant(
         "a request of its own takes the curvature of earlier ones for granted",
-        "accounting/forgetting.py",
+        "forgetting/requests.py",
         "whole, count = run.continued(sum(requests.steps)), sum(requests.removals)",
         "whole, count = run.continued(sum(requests.steps)), requests.records",
         "tests/laws/test_forgetting.py",
@@ -1704,7 +1704,7 @@ MUTANTS = (
     ),
     Mutant(
         "a model that was released while it forgets is not part of the claim",
-        "accounting/forgetting.py",
+        "forgetting/requests.py",
         "if place < training + sum(self.steps))",
         "if place <= training)",
         "tests/laws/test_forgetting_releases.py",
@@ -1712,7 +1712,7 @@ MUTANTS = (
     ),
     Mutant(
         "after an adaptive request two runs start from half of the diameter",
-        "accounting/forgetting_adaptive.py",
+        "forgetting/requests.py",
         "up(float(process.lipschitz[0]) * process.diameter)",
         "up(float(process.lipschitz[0]) * process.diameter / 2)",
         "tests/laws/test_forgetting_releases.py",
@@ -1720,7 +1720,7 @@ MUTANTS = (
     ),
     Mutant(
         "an adaptive request may cut a secret order",
-        "accounting/forgetting_adaptive.py",
+        "forgetting/requests.py",
         "if batches.reshuffled and any(",
         "if not batches.reshuffled and any(",
         "tests/accounting/test_forget.py",
@@ -1728,7 +1728,7 @@ MUTANTS = (
     ),
     Mutant(
         "of records that random batches used one counts",
-        "accounting/forgetting_proofs.py",
+        "forgetting/proofs.py",
         "group=requests.records,",
         "group=1,",
         "tests/laws/test_forgetting_batches.py",
@@ -1736,7 +1736,7 @@ MUTANTS = (
     ),
     Mutant(
         "what random batches left is the distance after half of them",
-        "theorems/forgotten_by_chance.py",
+        "theorems/window_tail.py",
         "distances_before(process, used)",
         "distances_before(process, used // 2)",
         "tests/laws/test_forgetting_batches.py",
@@ -1744,7 +1744,7 @@ MUTANTS = (
     ),
     Mutant(
         "adaptive requests are proved by what random batches leave",
-        "accounting/forgetting_proofs.py",
+        "forgetting/proofs.py",
         "    if requests.adaptive:",
         "    if False:",
         "tests/laws/test_forgetting_batches.py",
@@ -1752,28 +1752,28 @@ MUTANTS = (
     ),
     Mutant(
         "a budget for users takes what is stated for one record",
-        "accounting/budget_spending.py",
+        "budget/budget.py",
         "of_user = release.group(terms.user_records)",
         "of_user = release",
         "tests/accounting/test_budget_users.py",
     ),
     Mutant(
         "a budget for users takes runs for single records",
-        "accounting/budget_spending.py",
+        "budget/budget.py",
         "if run.user_records != terms.user_records:",
         "if run.user_records > terms.user_records:",
         "tests/accounting/test_budget_users.py",
     ),
     Mutant(
         "a model that was trained earlier is not charged to those who stay",
-        "training/go_on.py",
+        "training/train.py",
         "released = {**earlier.released, earlier.run.steps: earlier.weights, **released}",
         "released = {**released}",
         "tests/training/test_training_goes_on.py",
     ),
     Mutant(
         "a budget takes what was forgotten for privacy",
-        "accounting/forgetting_promises.py",
+        "forgetting/proofs.py",
         'return fact("forgotten", records',
         'return run.adjacency.unit() or fact("forgotten", records',
         "tests/accounting/test_forget.py",
@@ -1790,7 +1790,7 @@ MUTANTS = (
     ),
     Mutant(
         "a smaller last batch is met as often as the others, epoch by epoch",
-        "theorems/places.py",
+        "theorems/shift_engine.py",
         "return process.batches.pattern(usual, last, count), usual",
         "return process.batches.pattern(usual, None, count), usual",
         LAWS,
@@ -1798,7 +1798,7 @@ MUTANTS = (
     ),
     Mutant(
         "an epoch of bins with a schedule counts as its mildest step",
-        "theorems/own_places.py",
+        "theorems/balls_and_bins.py",
         "padded.max(axis=1), _MOST",
         "padded.min(axis=1), _MOST",
         LAWS,
@@ -1806,7 +1806,7 @@ MUTANTS = (
     ),
     Mutant(
         "an epoch of bins with a schedule counts as its last step",
-        "theorems/own_places.py",
+        "theorems/balls_and_bins.py",
         "padded.max(axis=1), _MOST",
         "padded[:, -1], _MOST",
         LAWS,
@@ -1814,7 +1814,7 @@ MUTANTS = (
     ),
     Mutant(
         "a window of bins with a schedule takes the first epochs for the last",
-        "theorems/own_places.py",
+        "theorems/balls_and_bins.py",
         "process.sensitivity[first:] / process.noise[first:]",
         "process.sensitivity[: len(process) - first] / process.noise[: len(process) - first]",
         LAWS,
@@ -1822,7 +1822,7 @@ MUTANTS = (
     ),
     Mutant(
         "several named records of one batch push as one",
-        "theorems/group_as_one.py",
+        "theorems/groups.py",
         "counts = np.resize(np.array(process.members, float), len(process))",
         "counts = np.resize(np.minimum(np.array(process.members, float), 1.0), len(process))",
         GROUPS,
@@ -1830,7 +1830,7 @@ MUTANTS = (
     ),
     Mutant(
         "several records in a secret order have as many places as if the last batch were full",
-        "theorems/group_by_chance.py",
+        "theorems/groups.py",
         "(process.batches.per_epoch - 1) + process.batches.last_size",
         "(process.batches.per_epoch - 1) + process.batches.largest",
         GROUPS,
@@ -1838,14 +1838,14 @@ MUTANTS = (
     ),
     Mutant(
         "a mean of the last iterates begins one step too early",
-        "runs/released.py",
+        "runs/optimizers.py",
         "max(steps - self.last, 0)",
         "max(steps - self.last - 1, 0)",
         FILTERS,
     ),
     Mutant(
         "a mean of the last iterates gives the second a weight of 1",
-        "runs/released.py",
+        "runs/optimizers.py",
         "1 / max(step + 1 - self.begins(steps), 1)",
         "1 / max(step - self.begins(steps), 1)",
         FILTERS,
@@ -1898,7 +1898,7 @@ MUTANTS = (
     ),
     Mutant(
         "beyond the border: many steps that are alike count as one",
-        "shift/one_block.py",
+        "shift/schedule.py",
         "_blocks(0.0, push, factor, np.array([steps]))",
         "_blocks(0.0, push, factor, np.array([1]))",
         BORDERS,
@@ -1906,7 +1906,7 @@ MUTANTS = (
     ),
     Mutant(
         "beyond the border: epochs that are cut in many ways count as cut in one of them",
-        "theorems/epoch_by_epoch.py",
+        "theorems/epochs.py",
         "[tuple(sorted(set().union(*different)))]",
         "[different[-1]]",
         BORDERS,

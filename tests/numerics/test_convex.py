@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lastiterate.numerics.convex import lower_hull
+from lastiterate.numerics.arrays import lower_hull
 
 
 @given(st.lists(st.floats(0.0, 1.0), min_size=2, max_size=40))

@@ -14,7 +14,6 @@ from scipy.stats import chi2, kstest
 
 import lastiterate as li
 from lastiterate.numerics import exact_noise
-from lastiterate.numerics.exact_choice import states_drawn
 from lastiterate.numerics.exact_noise import (
     add_whole_noises,
     cosine_and_sine,
@@ -22,9 +21,10 @@ from lastiterate.numerics.exact_noise import (
     nearest_multiples,
     normal,
     public_grid,
+    states_drawn,
 )
 from lastiterate.numerics.randomness import Source
-from lastiterate.training.leaving import leaves, leaves_with_normal_noise
+from lastiterate.training.objectives import leaves, leaves_with_normal_noise
 from raising import raises
 
 NEVER = 1e-9  # a test at this level does not fail by chance

@@ -23,7 +23,7 @@ from chances import (
 )
 from lastiterate.numerics.exact_noise import laplace
 from lastiterate.numerics.randomness import Source
-from lastiterate.training.leaving import leaves, leaves_with_normal_noise
+from lastiterate.training.objectives import leaves, leaves_with_normal_noise
 
 MANY = 1_000_000
 Draw = Callable[[Source], np.ndarray]

@@ -8,7 +8,7 @@ from fractions import Fraction
 import pytest
 
 import lastiterate as li
-from lastiterate.runs.arithmetic import (
+from lastiterate.runs.noise import (
     EXACT,
     IN_DOUBLE_PRECISION,
     IN_SINGLE_PRECISION,

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import lastiterate as li
-from lastiterate.runs.lipschitz import clipped_constant, step_lipschitz
+from lastiterate.runs.quantities import clipped_constant, step_lipschitz
 
 
 def constant(loss: object, step_size: float, **options: object) -> float:

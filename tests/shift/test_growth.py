@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import lastiterate as li
-from lastiterate.shift.growth import Maps, _from, farthest, first_maps, last_maps, remaining_mu
+from lastiterate.shift.distance_bounds import Maps, _from, farthest, first_maps, last_maps, remaining_mu
 from processes import process
 
 

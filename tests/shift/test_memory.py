@@ -9,8 +9,7 @@ import pytest
 
 import lastiterate as li
 from lastiterate.runs.optimizers import LinearFilter
-from lastiterate.shift.memory import Memory, memories
-from lastiterate.shift.momentum import Hidden
+from lastiterate.shift.momentum import Hidden, Memory, memories
 
 STEPS = 120
 OPTIMIZERS = [li.SGD(), li.SGD(momentum=0.5), li.SGD(momentum=0.8, nesterov=True), li.SGD(momentum=0.5, dampening=0.4)]

@@ -12,8 +12,7 @@ import pytest
 
 import lastiterate as li
 from lastiterate.runs.optimizers import LinearFilter
-from lastiterate.shift.momentum import Asked, Hidden, best_path, one_push
-from lastiterate.shift.overlap import TurnsOfRecord, paid, square_of
+from lastiterate.shift.momentum import Asked, Hidden, TurnsOfRecord, best_memory_path, one_push, paid, square_of
 
 MOST, KEPT = Fraction(0.9), Fraction(0.8)
 PLAIN, MOMENTUM, LOOK = (1, -1), (1, -MOST), (1 + MOST, -MOST)
@@ -96,7 +95,11 @@ def test_payments_are_those_of_the_state_and_nothing_is_left(name: str) -> None:
     hidden = Hidden(linear, MIDDLE, HALF)
     whole, last = one_push(15, hidden.order, 15), one_push(6, linear.taps, 6)
     drawn = np.append(np.random.default_rng(1).normal(size=15 - hidden.order), np.zeros(hidden.order))
-    for asked, path in ((whole, best_path(hidden, whole)), (whole, drawn), (last, best_path(hidden, last))):
+    for asked, path in (
+        (whole, best_memory_path(hidden, whole)),
+        (whole, drawn),
+        (last, best_memory_path(hidden, last)),
+    ):
         found = list(states_of(name, path, asked.pushes))
         for (_, exact), payment in zip(found, hidden.payments(path, asked.pushes).tolist(), strict=True):
             assert exact <= Fraction(payment) <= exact * (1 + Fraction(1, 10**9)) + Fraction(1, 10**11)
@@ -117,7 +120,7 @@ def test_the_figures_that_are_known() -> None:
     ):
         known = Hidden(linear, 0.005, 0.005)
         pushes = (np.arange(100) % 20 == 19).astype(float)
-        path = best_path(known, Asked(pushes, linear.taps, np.arange(100)))
+        path = best_memory_path(known, Asked(pushes, linear.taps, np.arange(100)))
         assert math.sqrt(float(np.square(known.payments(path, pushes)).sum())) == pytest.approx(figure, abs=1e-3)
 
 
@@ -135,7 +138,7 @@ def test_the_cheapest_path_is_found() -> None:
         def price(path: np.ndarray, hidden: Hidden = hidden, asked: Asked = asked) -> float:
             return float(np.square(np.bincount(asked.together, hidden.payments(path, asked.pushes))).sum())
 
-        path = best_path(hidden, asked)
+        path = best_memory_path(hidden, asked)
         for size in (1e-1, 1e-2, 1e-3):
             for _ in range(50):
                 other = path + np.append(source.normal(size=9) * size, np.zeros(3))

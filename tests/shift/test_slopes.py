@@ -8,7 +8,7 @@ from scipy.optimize import LinearConstraint, minimize
 
 from lastiterate.numerics.arrays import Floats
 from lastiterate.shift.optimise import best_schedule
-from lastiterate.shift.slopes import best_slopes
+from lastiterate.shift.prepay import best_slopes
 from processes import steps_of
 
 

@@ -28,14 +28,14 @@ def run_of(batches: object = None, steps: object = 20, **more: object) -> li.Run
     return li.Run(LOSS, batches or li.Cyclic(records=40, batch_size=10), steps=steps, **given)  # type: ignore[arg-type]
 
 
-def trained(seed: int | None) -> li.accounting.Report:
+def trained(seed: int | None) -> li.results.Report:
     source = np.random.default_rng(0)
     features = source.normal(size=(40, 2)) / 4
     run = li.Run(LOGISTIC, li.Cyclic(40, 10), 0.5, li.OnMeanGradient(std=0.2), li.epochs(3))
     return li.train(run, (features, np.sign(features[:, 0])), seed=seed).report(DELTA)
 
 
-MAKERS: dict[str, Callable[[], li.accounting.Report]] = {
+MAKERS: dict[str, Callable[[], li.results.Report]] = {
     "replayed": lambda: li.account(run_of(), DELTA),
     "random": lambda: li.account(run_of(li.FixedSize(40, 10)), DELTA),
     "zero out": lambda: li.account(run_of(adjacency=li.ZERO_OUT, noise=li.OnIterate(std=1.0)), DELTA),
@@ -51,7 +51,7 @@ MAKERS: dict[str, Callable[[], li.accounting.Report]] = {
     "seeded": lambda: trained(3),
     "one step": lambda: li.account(run_of(li.FullBatch(40), 1), DELTA),
 }
-REPORTS: WhenAsked[li.accounting.Report] = WhenAsked(MAKERS)
+REPORTS: WhenAsked[li.results.Report] = WhenAsked(MAKERS)
 SIGNABLE = [name for name in MAKERS if name != "seeded"]
 
 
@@ -60,7 +60,7 @@ def page_of(name: str) -> str:
     return saved(REPORTS[name])
 
 
-def saved(report: li.accounting.Report, ending: str = "html", **options: object) -> str:
+def saved(report: li.results.Report, ending: str = "html", **options: object) -> str:
     with TemporaryDirectory() as folder:
         path = Path(folder) / f"report.{ending}"
         report.save(path, **options)  # type: ignore[arg-type]

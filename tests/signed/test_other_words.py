@@ -38,7 +38,7 @@ CERTIFICATES: dict[str, Callable[[], dict[str, Any]]] = {
 
 
 @pytest.fixture(scope="module")
-def written() -> dict[str, tuple[str, li.accounting.Verdict]]:
+def written() -> dict[str, tuple[str, li.results.Verdict]]:
     """Certificates, and what is said of them, before any sentence changes."""
     assert english.sentence is SAID
     made = {name: json.dumps(make()) for name, make in CERTIFICATES.items()}
@@ -59,9 +59,7 @@ def in_upper_case(written: Any, pages: Any, monkeypatch: pytest.MonkeyPatch) -> 
 
 @pytest.mark.usefixtures("in_upper_case")
 @pytest.mark.parametrize("name", CERTIFICATES)
-def test_certificates_do_not_depend_on_sentences(
-    name: str, written: dict[str, tuple[str, li.accounting.Verdict]]
-) -> None:
+def test_certificates_do_not_depend_on_sentences(name: str, written: dict[str, tuple[str, li.results.Verdict]]) -> None:
     text, before = written[name]
     assert before.accepted, before
     assert li.verify(text) == before
@@ -94,7 +92,7 @@ def test_of_a_page_of_another_version_the_numbers_are_compared(
     page, report = of_another_version(pages[name]), REPORTS[name]
     verdict = li.verify(page, report.run)
     assert verdict.accepted, verdict
-    assert isinstance(verdict, li.accounting.PageVerdict)
+    assert isinstance(verdict, li.results.PageVerdict)
     assert (verdict.compared, verdict.version) == (False, OTHER)
     assert (verdict.unit, verdict.assumptions) == (report.unit, report.assumptions)
     assert verdict.to_dict()["compared"] is False

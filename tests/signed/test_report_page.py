@@ -22,7 +22,7 @@ from lastiterate.cli import main
 from lastiterate.digits import above, below
 from lastiterate.facts import Basis, fact
 from lastiterate.report import english
-from lastiterate.report.page_file import page_of
+from lastiterate.report.page import page_of
 from lastiterate.report.sheet import RATES, ReportSheet
 
 HELD = re.compile(r'^<script type="application/json" id="(\w+)">(.*)</script>$', re.MULTILINE)
@@ -64,7 +64,7 @@ def test_what_is_saved_is_accepted_and_says_the_claim(name: str) -> None:
     verdict = li.verify(page, report.run)
     assert verdict.accepted, verdict.reason
     assert str(verdict).endswith("; the page says the same")
-    assert isinstance(verdict, li.accounting.PageVerdict)
+    assert isinstance(verdict, li.results.PageVerdict)
     assert verdict.version == li.__version__
     words = Seen(page).words
     assert verdict.compared

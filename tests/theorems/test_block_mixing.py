@@ -11,8 +11,7 @@ import pytest
 import lastiterate as li
 from lastiterate.auditing.chain import Chain, cyclic_hazard, iid_hazard
 from lastiterate.facts import fact
-from lastiterate.theorems.block_mixing import BLOCK_MIXING, blocks_of, ends_of
-from lastiterate.theorems.regularised import REGULARISED_MIXING, in_a_ball
+from lastiterate.theorems.block_mixing import BLOCK_MIXING, REGULARISED_MIXING, blocks_of, ends_of, in_a_ball
 from lastiterate.theorems.shift_engine import SHIFT_ENGINE
 from processes import process, reasons
 

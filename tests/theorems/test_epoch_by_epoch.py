@@ -10,7 +10,7 @@ import pytest
 import lastiterate as li
 from lastiterate.facts import Fact, fact
 from lastiterate.shift.optimise import best_schedule
-from lastiterate.theorems.epoch_by_epoch import EPOCH_BY_EPOCH, mus_by_place
+from lastiterate.theorems.epochs import EPOCH_BY_EPOCH, mus_by_place
 from processes import process, reasons, steps_of
 
 EPSILONS = np.array([0.1, 0.5, 1.0, 2.0, 4.0])

@@ -12,8 +12,15 @@ import pytest
 import lastiterate as li
 from lastiterate.facts import Fact, fact
 from lastiterate.shift.optimise import best_schedule
-from lastiterate.theorems.epoch_by_epoch import EPOCH_BY_EPOCH, mus_by_place
-from lastiterate.theorems.hidden_epochs import HIDDEN_EPOCHS, hidden_epoch, pair_mus_by_place, tabled, whole_epoch
+from lastiterate.theorems.epochs import (
+    EPOCH_BY_EPOCH,
+    HIDDEN_EPOCHS,
+    hidden_epoch,
+    mus_by_place,
+    pair_mus_by_place,
+    tabled,
+    whole_epoch,
+)
 from mixtures import EPSILONS, exact_delta, in_both_orders, means, random_pushes
 from processes import process, reasons, steps_of
 

@@ -15,8 +15,8 @@ from lastiterate.auditing.chain import Chain
 from lastiterate.curves.hidden_participation import hidden_participation
 from lastiterate.facts import fact
 from lastiterate.numerics.arrays import Floats
-from lastiterate.numerics.minorant_law import minorant_law
-from lastiterate.theorems.hidden_participation import HIDDEN_PARTICIPATION, windows_of
+from lastiterate.numerics.payment_law import minorant_law
+from lastiterate.theorems.participation import HIDDEN_PARTICIPATION, windows_of
 from processes import process, reasons
 
 EPSILONS = np.append(0.0, np.geomspace(0.003, 12.0, 20))

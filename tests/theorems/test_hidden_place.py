@@ -16,8 +16,7 @@ from lastiterate.kernel.hidden import pair_mus
 from lastiterate.runs.process import Process
 from lastiterate.shift.optimise import best_schedule
 from lastiterate.theorems.hidden_place import HIDDEN_PLACE, MOST_REPRESENTED, representative_pairs, representatives
-from lastiterate.theorems.places import places_of
-from lastiterate.theorems.shift_engine import MOST_WORK, RANDOM_ORDER
+from lastiterate.theorems.shift_engine import MOST_WORK, RANDOM_ORDER, places_of
 from mixtures import EPSILONS, exact_delta, in_both_orders, means, random_pushes
 from processes import mu_with_turns, process, reasons
 

@@ -13,13 +13,12 @@ import lastiterate as li
 from lastiterate.auditing.filtered import filtered_mu, left_of_steps, weights_of_iterates
 from lastiterate.facts import Fact, fact
 from lastiterate.kernel.prepaid import Smooth
-from lastiterate.runs.process import Process
-from lastiterate.runs.updates import Update
+from lastiterate.runs.process import Process, Update
 from lastiterate.shift.momentum import Turning
 from lastiterate.theorems.evidence import About
 from lastiterate.theorems.features import FIXED_ORDER, MOMENTUM, REPLACED
 from lastiterate.theorems.linear_optimiser import LINEAR
-from lastiterate.theorems.prepaid_momentum import PREPAID_MOMENTUM, _mus, _turning
+from lastiterate.theorems.prepayment import PREPAID_MOMENTUM, _mus, _turning
 from processes import process
 
 CONVEX = li.losses.general(smoothness=1.0, strong_convexity=0.0, gradient_sensitivity=2.0)

@@ -14,7 +14,7 @@ from lastiterate.auditing.instances import own_place_instance
 from lastiterate.numerics.randomness import Source
 from lastiterate.runs.batches import Turns
 from lastiterate.runs.process import Process
-from lastiterate.testing.beside import beside
+from lastiterate.testing.exact_laws import beside
 from lastiterate.theorems.balls_and_bins import BALLS_AND_BINS, HIDDEN_ALLOCATION, PREPAID_ALLOCATION, WINDOW_OF_EPOCHS
 from processes import process
 from raising import raises

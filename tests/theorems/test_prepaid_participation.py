@@ -18,7 +18,7 @@ from lastiterate.kernel.prepaid import Kept, price
 from lastiterate.numerics import payment_law as payment_laws
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.payment_law import LARGEST, Steady, payment_law
-from lastiterate.theorems.prepaid_participation import (
+from lastiterate.theorems.participation import (
     PREPAID_PARTICIPATION,
     kept_at_least,
     prepaid_window,

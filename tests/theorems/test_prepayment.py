@@ -15,8 +15,7 @@ import lastiterate as li
 from lastiterate.facts import Fact, fact
 from lastiterate.kernel.prepaid import Kept, Smooth, kept, longest, price, walked
 from lastiterate.kernel.steps import Refused, Steps
-from lastiterate.shift.prepay import best_path
-from lastiterate.shift.slopes import best_slopes
+from lastiterate.shift.prepay import best_path, best_slopes
 from lastiterate.theorems.composition import PASSES_COMPOSITION
 from lastiterate.theorems.hidden_place import HIDDEN_PLACE, PREPAID_HIDDEN_PLACE
 from lastiterate.theorems.prepayment import PREPAID_ORDER, PREPAYMENT

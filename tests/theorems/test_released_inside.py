@@ -10,8 +10,7 @@ import pytest
 import lastiterate as li
 from lastiterate.numerics.arrays import Floats
 from lastiterate.shift.optimise import best_schedule
-from lastiterate.theorems.epoch_by_epoch import EPOCH_BY_EPOCH, epochs_of, mus_by_place
-from lastiterate.theorems.hidden_epochs import HIDDEN_EPOCHS, pair_mus_by_place
+from lastiterate.theorems.epochs import EPOCH_BY_EPOCH, HIDDEN_EPOCHS, epochs_of, mus_by_place, pair_mus_by_place
 from processes import process, steps_of
 
 EPSILONS = np.array([0.0, 0.1, 0.5, 1.0, 2.0, 4.0])

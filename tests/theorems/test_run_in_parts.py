@@ -7,8 +7,8 @@ import pytest
 from benchmarks.tightness.against_reflection import EPSILONS, ROUNDING, scheduled_case
 
 import lastiterate as li
+from lastiterate.theorems.bounded_steps import part_ends
 from lastiterate.theorems.reflection import REFLECTION, reflected_profile
-from lastiterate.theorems.run_in_parts import part_ends
 from processes import process
 
 FULL = li.FullBatch(records=10)

@@ -15,17 +15,15 @@ from scipy.special import ndtr
 import lastiterate as li
 from alone import alone, by_theorem
 from lastiterate.kernel.hidden import pair_mus
-from lastiterate.runs.lipschitz import clipped_constant
 from lastiterate.runs.optimizers import At
 from lastiterate.runs.process import Process
+from lastiterate.runs.quantities import clipped_constant
 from lastiterate.runs.run import Run
 from lastiterate.theorems.catalogue import ALL
-from lastiterate.theorems.epoch_by_epoch import EPOCH_BY_EPOCH, mus_by_place
+from lastiterate.theorems.epochs import EPOCH_BY_EPOCH, HIDDEN_EPOCHS, mus_by_place
 from lastiterate.theorems.evidence import together
-from lastiterate.theorems.hidden_epochs import HIDDEN_EPOCHS
 from lastiterate.theorems.hidden_place import HIDDEN_PLACE, MOST_REPRESENTED, representative_pairs
-from lastiterate.theorems.places import new_orders, places_of
-from lastiterate.theorems.shift_engine import RANDOM_ORDER, best_stretches
+from lastiterate.theorems.shift_engine import RANDOM_ORDER, best_stretches, new_orders, places_of
 from processes import process
 from second_checker import checker
 

@@ -24,7 +24,7 @@ import lastiterate as li
 from lastiterate.numerics.randomness import Source
 from lastiterate.torch.distributed import team_of
 from lastiterate.torch.private_steps import clip_and_noise
-from lastiterate.torch.sampler import BatchSampler
+from lastiterate.torch.sampling import BatchSampler
 from lastiterate.torch.trainer import PrivateTrainer
 
 RECORDS = 24

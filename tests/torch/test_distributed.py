@@ -20,7 +20,7 @@ from raising import raises
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
 from lastiterate.torch.distributed import Processes, team_of  # noqa: E402
-from lastiterate.torch.sampler import BatchSampler  # noqa: E402
+from lastiterate.torch.sampling import BatchSampler  # noqa: E402
 from lastiterate.torch.team import ALONE, Team  # noqa: E402
 
 SCRIPT = Path(__file__).with_name("ranks.py")

@@ -36,8 +36,8 @@ from lastiterate.runs.per_step import at_step  # noqa: E402
 from lastiterate.torch import PrivateTrainer, clip_and_noise, loader, tensors  # noqa: E402
 from lastiterate.torch.objective import NetworkObjective  # noqa: E402
 from lastiterate.torch.team import Team  # noqa: E402
-from lastiterate.training.samplers import Sampler  # noqa: E402
-from lastiterate.training.vectors import Vectors  # noqa: E402
+from lastiterate.training.objectives import Vectors  # noqa: E402
+from lastiterate.training.steps import Sampler  # noqa: E402
 from opacus_trainings import QUIET, registered  # noqa: E402
 
 pytestmark = QUIET

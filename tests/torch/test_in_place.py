@@ -18,8 +18,8 @@ from torch.utils.data import Dataset, TensorDataset  # noqa: E402
 
 from lastiterate.torch import PrivateTrainer, clip_and_noise, loader, private_steps, trainer  # noqa: E402
 from lastiterate.torch.network import Network  # noqa: E402
-from lastiterate.torch.spare import SpareVector  # noqa: E402
-from lastiterate.training.walk import TrainingStep  # noqa: E402
+from lastiterate.torch.tensors import SpareVector  # noqa: E402
+from lastiterate.training.steps import TrainingStep  # noqa: E402
 
 RECORDS, STEPS, SEED = 24, 9, 5
 GENERATOR = torch.Generator().manual_seed(3)

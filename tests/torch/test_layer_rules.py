@@ -10,11 +10,15 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import lastiterate as li  # noqa: E402
-from lastiterate.torch import clipped, layers  # noqa: E402
+from lastiterate.torch import clipped  # noqa: E402
+from lastiterate.torch import gradients as layers  # noqa: E402
 from lastiterate.torch.gradients import LayerByLayer  # noqa: E402
-from lastiterate.torch.network import Network, NotByRecord  # noqa: E402
+from lastiterate.torch.network import (  # noqa: E402
+    Network,
+    NotByRecord,
+    pieces,
+)
 from lastiterate.torch.objective import NetworkObjective  # noqa: E402
-from lastiterate.torch.records import pieces  # noqa: E402
 from raising import raises  # noqa: E402
 
 nn = torch.nn

@@ -10,8 +10,11 @@ import pytest
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 from torch import nn  # noqa: E402
 
-from lastiterate.torch.quick_copy import NotSimple, quick_copy  # noqa: E402
-from lastiterate.torch.working_copy import working_copy  # noqa: E402
+from lastiterate.torch.working_copy import (  # noqa: E402
+    NotSimple,
+    quick_copy,
+    working_copy,
+)
 
 
 class Remembering(nn.Module):

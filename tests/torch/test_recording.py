@@ -13,10 +13,9 @@ import lastiterate as li
 from lastiterate.errors import worded
 from lastiterate.facts import fact
 from lastiterate.torch import loader
-from lastiterate.torch.planned import Planned
-from lastiterate.torch.recording import Recording
-from lastiterate.torch.releases import ReleaseEntry, Releases
-from lastiterate.torch.stopping import StopAtBudget
+from lastiterate.torch.checkpoint import ReleaseEntry, Releases
+from lastiterate.torch.recording import Recording, StopAtBudget
+from lastiterate.torch.trainer import Planned
 from raising import raises
 from recorded import DELTA, RUN
 

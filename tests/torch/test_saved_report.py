@@ -24,7 +24,7 @@ def trained(seed: int | None) -> Any:
     return PrivateTrainer(model, torch.nn.functional.cross_entropy, RUN, DATA, seed=seed).fit()
 
 
-def page(report: li.accounting.Report, folder: Path) -> str:
+def page(report: li.results.Report, folder: Path) -> str:
     report.save(folder / "report.html")
     return (folder / "report.html").read_text(encoding="utf-8")
 

@@ -21,8 +21,7 @@ from torch.utils.data import DataLoader, Dataset, TensorDataset  # noqa: E402
 
 from lastiterate.numerics.randomness import Source  # noqa: E402
 from lastiterate.torch import PrivateTrainer, clip_and_noise, loader  # noqa: E402
-from lastiterate.torch.checkpoint import _FORMAT  # noqa: E402
-from lastiterate.torch.data_identity import data_identity  # noqa: E402
+from lastiterate.torch.checkpoint import _FORMAT, data_identity  # noqa: E402
 from lastiterate.torch.tensors import Tensors  # noqa: E402
 from lastiterate.torch.trainer import BatchSampler  # noqa: E402
 

@@ -17,11 +17,10 @@ import pytest
 
 import lastiterate as li
 from lastiterate.numerics.randomness import Source
-from lastiterate.training import checkpoint_file
-from lastiterate.training.checkpoint import Keeper
+from lastiterate.training import checkpoint as checkpoint_file
+from lastiterate.training.checkpoint import Keeper, State, Training
 from lastiterate.training.data import any_data
 from lastiterate.training.fingerprint import fingerprint
-from lastiterate.training.state import State, Training
 from raising import raises
 
 RECORDS = 12

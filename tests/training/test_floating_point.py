@@ -12,14 +12,13 @@ import numpy as np
 import pytest
 
 import lastiterate as li
-from lastiterate.curves.displaced import Displaced, as_computed
+from lastiterate.curves.transformed import Displaced, as_computed
 from lastiterate.numerics.norms import at_least, length, row_norms
 from lastiterate.numerics.randomness import Source
-from lastiterate.runs.arithmetic import EXACT, IN_DOUBLE_PRECISION, IN_SINGLE_PRECISION, STRAYING, Arithmetic
+from lastiterate.runs.noise import EXACT, IN_DOUBLE_PRECISION, IN_SINGLE_PRECISION, STRAYING, Arithmetic
 from lastiterate.training.data import any_data, linear_data
-from lastiterate.training.linear import _surely_short
-from lastiterate.training.objectives import EachRecord, LinearModel, linear_arithmetic
-from lastiterate.training.walk import TrainingStep
+from lastiterate.training.objectives import EachRecord, LinearModel, _surely_short, linear_arithmetic
+from lastiterate.training.steps import TrainingStep
 from raising import raises
 
 

@@ -12,11 +12,11 @@ import pytest
 import lastiterate as li
 from lastiterate.auditing.filtered import left_of_steps
 from lastiterate.numerics.randomness import Source
-from lastiterate.runs.arithmetic import STRAYING
+from lastiterate.runs.noise import STRAYING
+from lastiterate.training.checkpoint import State
 from lastiterate.training.data import any_data
 from lastiterate.training.objectives import EachRecord
-from lastiterate.training.optimised import OptimisedStep
-from lastiterate.training.state import State
+from lastiterate.training.steps import OptimisedStep
 from raising import raises
 from training_stops import Killed, stop_after
 

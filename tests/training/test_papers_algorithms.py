@@ -13,8 +13,8 @@ import pytest
 
 import lastiterate as li
 from lastiterate.numerics.randomness import Source
-from lastiterate.training.leaving import leaves_with_normal_noise
-from lastiterate.training.samplers import Sampler
+from lastiterate.training.objectives import leaves_with_normal_noise
+from lastiterate.training.steps import Sampler
 
 RECORDS, SIZE = 12, 3
 FEATURES = np.random.default_rng(5).normal(size=(RECORDS, 2))

@@ -8,7 +8,7 @@ from scipy.optimize import minimize
 
 import lastiterate as li
 from lastiterate.runs.losses import PullLimit
-from lastiterate.runs.losses.pull import limited
+from lastiterate.runs.losses.several_classes import limited
 from raising import raises
 
 CLASSES = (2, 3, 5, 10)

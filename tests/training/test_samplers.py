@@ -12,7 +12,7 @@ import pytest
 import lastiterate as li
 from chances import LEVEL, POWER, as_likely, of_these_cells, of_this_spread, power_of_cells, power_of_counts
 from lastiterate.numerics.randomness import Source
-from lastiterate.training.samplers import Sampler
+from lastiterate.training.steps import Sampler
 
 POISSON = (li.Poisson, li.parts.PoissonMean)
 

@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 import lastiterate as li
 from lastiterate.numerics.randomness import Source
 from lastiterate.training.data import linear_data
-from lastiterate.training.samplers import Sampler
+from lastiterate.training.steps import Sampler
 from raising import raises
 
 RECORDS = 24

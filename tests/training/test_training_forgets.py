@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import lastiterate as li
-from lastiterate.training.trained import SEEDED
+from lastiterate.training.train import SEEDED
 
 DELTA = 1e-5
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import lastiterate as li
-from lastiterate.training.trained import SEEDED
+from lastiterate.training.train import SEEDED
 from raising import raises
 
 DELTA = 1e-5
@@ -41,12 +41,12 @@ def earlier(run: li.Run, data: Any) -> li.training.Trained:
 
 
 @pytest.fixture(scope="module")
-def plan(run: li.Run) -> li.accounting.Forgetting:
+def plan(run: li.Run) -> li.results.Forgetting:
     return li.forget(run, epsilon=0.5, delta=DELTA, adaptive=True)
 
 
 def test_it_goes_on_from_the_model_and_says_what_is_proved(
-    run: li.Run, data: Any, earlier: li.training.Trained, plan: li.accounting.Forgetting
+    run: li.Run, data: Any, earlier: li.training.Trained, plan: li.results.Forgetting
 ) -> None:
     gone = li.train(run, data, forget=plan.of([5]), trained=earlier)
     assert gone.run.steps == 20 + plan.steps
@@ -65,7 +65,7 @@ def test_it_goes_on_from_the_model_and_says_what_is_proved(
 
 
 def test_a_second_request_goes_on_from_the_first(
-    run: li.Run, data: Any, earlier: li.training.Trained, plan: li.accounting.Forgetting
+    run: li.Run, data: Any, earlier: li.training.Trained, plan: li.results.Forgetting
 ) -> None:
     first = li.train(run, data, forget=plan.of([5]), trained=earlier)
     both = li.forget(run, epsilon=0.5, delta=DELTA, removals=[1, 1], adaptive=True)
@@ -78,7 +78,7 @@ def test_a_second_request_goes_on_from_the_first(
 
 
 def test_its_steps_are_those_of_the_data_without_the_record(
-    run: li.Run, data: Any, earlier: li.training.Trained, plan: li.accounting.Forgetting
+    run: li.Run, data: Any, earlier: li.training.Trained, plan: li.results.Forgetting
 ) -> None:
     """In plain numpy, with noise that is nearly nothing."""
     quiet = replace(run, noise=li.OnMeanGradient(std=1e-9))
@@ -95,15 +95,13 @@ def test_its_steps_are_those_of_the_data_without_the_record(
     assert gone.forgotten.caveats == (SEEDED,)
 
 
-def test_a_seed_of_the_earlier_training_is_not_forgotten(
-    run: li.Run, data: Any, plan: li.accounting.Forgetting
-) -> None:
+def test_a_seed_of_the_earlier_training_is_not_forgotten(run: li.Run, data: Any, plan: li.results.Forgetting) -> None:
     gone = li.train(run, data, forget=plan.of([5]), trained=li.train(run, data, seed=3))
     assert not gone.private
 
 
 def test_what_cannot_go_on_is_refused(
-    run: li.Run, data: Any, earlier: li.training.Trained, plan: li.accounting.Forgetting
+    run: li.Run, data: Any, earlier: li.training.Trained, plan: li.results.Forgetting
 ) -> None:
     removed, other = plan.of([5]), li.train(run.first(10), data)
     wider = replace(earlier, weights=np.zeros(4))

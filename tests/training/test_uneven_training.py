@@ -11,7 +11,7 @@ import pytest
 import lastiterate as li
 from chances import POWER, of_these_cells, power_of_cells
 from lastiterate.numerics.randomness import Source
-from lastiterate.training.samplers import Sampler
+from lastiterate.training.steps import Sampler
 
 QUIET = 1e-7  # of the noise, so that what is left is the path without it
 SOURCE = np.random.default_rng(12)

@@ -14,9 +14,8 @@ pytest.importorskip("uvicorn", reason="the extra web is not installed")
 from planner_address import PORT, TOKEN, Ask
 from starlette.testclient import TestClient
 
-from lastiterate.web.app import application
 from lastiterate.web.form import as_form, start
-from lastiterate.web.serve import example
+from lastiterate.web.serve import application, example
 from lastiterate.web.workers import Workers
 
 

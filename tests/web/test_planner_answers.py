@@ -16,10 +16,9 @@ from planner_address import Ask
 
 import lastiterate as li
 from lastiterate.cli import main
-from lastiterate.runs.encode import run_from_dict
+from lastiterate.runs.files import run_from_dict
 from lastiterate.runs.kinds import SECTIONS
-from lastiterate.web.as_python import run_to_python
-from lastiterate.web.form import ARGUMENTS, KINDS, OFFERED, as_form, form
+from lastiterate.web.form import ARGUMENTS, KINDS, OFFERED, as_form, form, run_to_python
 from lastiterate.web.serve import example
 from lastiterate.web.worker import work
 

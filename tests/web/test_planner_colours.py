@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from lastiterate.web.app import STATIC
+from lastiterate.web.serve import STATIC
 
 TEXT = ("ink", "soft", "accent", "bad", "composition", "papers", "ours", "lower")
 CURVES = ("composition", "papers", "ours", "lower")

@@ -12,7 +12,7 @@ from planner_address import Ask
 
 import lastiterate as li
 from lastiterate.cli import main
-from lastiterate.runs.encode import run_from_dict
+from lastiterate.runs.files import run_from_dict
 from lastiterate.web.form import as_form
 
 PAGE = Path(__file__).parents[2] / "docs" / "choose.md"

@@ -11,7 +11,7 @@ from planner_address import PORT, TOKEN
 from starlette.testclient import TestClient
 from starlette.types import Message
 
-from lastiterate.web.app import LARGEST_QUESTION, STATIC, application
+from lastiterate.web.serve import LARGEST_QUESTION, STATIC, application
 from lastiterate.web.workers import Workers
 
 PATHS = ("", "start", "static/page.js")

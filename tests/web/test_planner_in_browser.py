@@ -19,8 +19,7 @@ from test_planner_equals_command_line import RUNS
 import lastiterate as li
 from browsing import DESK, PHONE, needs_browser
 from lastiterate.cli import main
-from lastiterate.runs.encode import run_from_dict
-from lastiterate.runs.files import run_to_toml
+from lastiterate.runs.files import run_from_dict, run_to_toml
 from lastiterate.web.serve import example, planner
 
 pytestmark = needs_browser

@@ -16,8 +16,7 @@ import pytest
 import lastiterate as li
 from lastiterate.web import workers as module
 from lastiterate.web.form import as_form
-from lastiterate.web.serve import example
-from lastiterate.web.streaming import Answer
+from lastiterate.web.serve import Answer, example
 from lastiterate.web.workers import TooBusy, Workers
 from raising import raises
 

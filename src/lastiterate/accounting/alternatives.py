@@ -16,7 +16,7 @@ from lastiterate.digits import above
 from lastiterate.display import summary
 from lastiterate.errors import LastIterateError, worded
 from lastiterate.runs.batches import RARE, Batches
-from lastiterate.runs.batches.same_rate import drawn_otherwise
+from lastiterate.runs.batches.poisson import drawn_otherwise
 from lastiterate.runs.domains import Ball
 from lastiterate.runs.kinds import kind_named
 from lastiterate.runs.optimizers import PLAIN
@@ -24,7 +24,7 @@ from lastiterate.runs.per_step import PerStep, per_step_shown, times
 from lastiterate.runs.run import Run
 from lastiterate.theorems.block_mixing import BLOCK_MIXING
 from lastiterate.theorems.catalogue import CATALOGUE, OF_EVERY_ITERATE
-from lastiterate.theorems.hidden_participation import HIDDEN_PARTICIPATION
+from lastiterate.theorems.participation import HIDDEN_PARTICIPATION
 from lastiterate.theorems.reflection import REFLECTION
 from lastiterate.theorems.theorem import Theorem
 

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
 from lastiterate.accounting.account import account
-from lastiterate.accounting.releases import checked_releases
-from lastiterate.accounting.searches.by_theorem import Meets, as_executed
-from lastiterate.accounting.searches.least_noise import least_noise
-from lastiterate.accounting.searches.most_steps import longest_run
-from lastiterate.accounting.searches.nearest import run_of_nearest_batch_size, run_of_nearest_step_size
-from lastiterate.accounting.searches.per_trial import largest_spending
-from lastiterate.accounting.select import select
+from lastiterate.accounting.least_noise import Meets, as_executed, largest_spending, least_noise
+from lastiterate.certificate.claims import checked_releases
 from lastiterate.curves.gaussian import GaussianDP
-from lastiterate.curves.per_trial import checked_trials
+from lastiterate.curves.selected import checked_trials
 from lastiterate.curves.trials import Trials
 from lastiterate.errors import (
     INSIDE_UNIT,
@@ -29,8 +26,9 @@ from lastiterate.errors import (
 )
 from lastiterate.progress import as_one
 from lastiterate.runs.named import names_arguments
+from lastiterate.runs.per_step import times
 from lastiterate.runs.run import Run, checked_run
-from lastiterate.theorems.own import checked_theorems
+from lastiterate.theorems.catalogue import checked_theorems
 from lastiterate.theorems.theorem import Theorem
 
 _LEAST_TARGET, _MOST_TARGET = 1e-6, 1e9
@@ -108,6 +106,8 @@ def _calibrated_trial(
     """One trial of a search that meets the target; executed by `li.train`, it still does."""
 
     def total(trial: Run) -> float:
+        from lastiterate.selection.select import select
+
         report = account(trial, delta, [one for one in releases if one < trial.steps])
         return float(select(report, trials=trials).epsilon(delta))
 
@@ -141,3 +141,128 @@ def _check_beforehand(mu: float, target: float, delta: float) -> None:
     spent = GaussianDP(mu).epsilon(delta)
     if spent >= target:
         raise Unavailable("spent_beforehand", field="prior_mu", mu=mu, spent=spent, epsilon=target, delta=delta)
+
+
+# The longest run, in whole epochs for batches in passes.
+
+
+def longest_run(run: Run, meets_target: Meets, most_steps: int) -> Run:
+    unit = run.batches.per_epoch if run.batches.passes else 1
+    longest = _longest(run, most_steps)
+
+    def meets(count: int) -> bool:
+        return meets_target(run.first(count * unit))
+
+    if longest < unit:
+        raise Unavailable("most_steps_below_epoch", field="most_steps", per_epoch=unit, got=f"{longest}")
+    if not meets(1):
+        raise Unavailable("no_steps_meet", steps=unit, epsilon=meets_target.epsilon)
+    low, high = 1, 2
+    while high * unit <= longest and meets(high):
+        low, high = high, 2 * high
+    high = min(high, longest // unit + 1)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if meets(middle) else (low, middle)
+    return run.first(low * unit)
+
+
+def _longest(run: Run, most_steps: int) -> int:
+    """A run with one entry per step cannot be made longer."""
+    per_step = [run.step_size, getattr(run.noise, run.noise.size), run.clip]
+    return min([most_steps, *(len(value) for value in per_step if isinstance(value, tuple))])
+
+
+# The batch size or the step size nearest to the present one that meets a target, and no farther than that.
+
+
+_FINENESS = 1e-6  # of the logarithm of a step size
+_FIRST_STRIDE = 1 << 16  # so many of them: a few percent
+_FARTHEST = 1 << 24  # a factor of ten million, either way
+
+At = Callable[[int], bool]
+
+
+def run_of_nearest_batch_size(run: Run, meets: Meets) -> Run:
+    """With as many epochs. Next to a noise multiplier large batches cost most; next to noise on the mean, small ones."""
+    sizes = run.batches.other_sizes
+    if len(sizes) < 2:
+        raise Unavailable("no_batch_size", field="free", batches=run.batches.called, records=run.batches.records)
+    start = min(bisect_left(sizes, round(run.batches.divisor)), len(sizes) - 1)
+    costly, cheap = (len(sizes) - 1, 0) if run.noise.on_sum else (0, len(sizes) - 1)
+
+    def met_at(place: int) -> bool:
+        return meets(_of_size(run, sizes[place]))
+
+    if met_at(start):
+        return _of_size(run, sizes[_last_that_meets(met_at, start, costly, 1)])
+    found = _first_that_meets(met_at, start, (cheap, costly), 1)
+    if found is None:
+        raise Unavailable("no_batch_size_meets", field="free", least=sizes[0], most=sizes[-1], epsilon=meets.epsilon)
+    return _of_size(run, sizes[found])
+
+
+def run_of_nearest_step_size(run: Run, meets: Meets) -> Run:
+    """The largest from the present one on, if that meets the target; else the nearest shorter one that does, or longer."""
+
+    def at(place: int) -> Run:
+        return replace(run, step_size=times(run.step_size, math.exp(place * _FINENESS)))
+
+    def met_at(place: int) -> bool:
+        return meets(at(place))
+
+    if met_at(0):
+        longest = _last_that_meets(met_at, 0, _FARTHEST, _FIRST_STRIDE)
+        if longest == _FARTHEST:
+            raise Unavailable("every_step_size_meets", field="free", epsilon=meets.epsilon)
+        return at(longest)
+    found = _first_that_meets(met_at, 0, (-_FARTHEST, _FARTHEST), _FIRST_STRIDE)
+    if found is None:
+        raise Unavailable("no_step_size_meets", field="free", epsilon=meets.epsilon)
+    return at(found)
+
+
+def _of_size(run: Run, size: int) -> Run:
+    """With as many passes over the data."""
+    batches = run.batches.resized(size)
+    if run.length.epochs is not None:
+        return replace(run, batches=batches)
+    return replace(run, batches=batches, steps=max(1, round(run.steps * batches.per_epoch / run.batches.per_epoch)))
+
+
+def _last_that_meets(met_at: At, start: int, end: int, stride: int) -> int:
+    """Towards `end`, from a start that meets."""
+    met = start
+    for place in _outward(start, end, stride):
+        if not met_at(place):
+            return _border(met_at, met, place)
+        met = place
+    return met
+
+
+def _first_that_meets(met_at: At, start: int, ends: tuple[int, int], stride: int) -> int | None:
+    """Towards the first of the ends, from a start that does not meet; if there is none, towards the second."""
+    for end in ends:
+        missed = start
+        for place in _outward(start, end, stride):
+            if met_at(place):
+                return _border(met_at, place, missed)
+            missed = place
+    return None
+
+
+def _outward(start: int, end: int, stride: int) -> Iterator[int]:
+    """Farther and farther away, up to the end."""
+    sign = 1 if end > start else -1
+    while stride < abs(end - start):
+        yield start + sign * stride
+        stride *= 2
+    if end != start:
+        yield end
+
+
+def _border(met_at: At, met: int, missed: int) -> int:
+    while abs(met - missed) > 1:
+        middle = (met + missed) // 2
+        met, missed = (middle, missed) if met_at(middle) else (met, middle)
+    return met

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Iterable
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -12,33 +13,36 @@ from typing import TYPE_CHECKING, Any
 
 from numpy.typing import ArrayLike
 
-from lastiterate.accounting.certificate import certificate_of
-from lastiterate.accounting.groups import at_their_places
-from lastiterate.accounting.lower_bound import lower_bound_for
-from lastiterate.accounting.promises import promises
-from lastiterate.accounting.ranked import Ranked
-from lastiterate.auditing.lower import LowerBound
+from lastiterate.auditing.lower import LowerBound, named_instance, worst_instance
+from lastiterate.certificate.certificate import certificate_of
+from lastiterate.certificate.claims import at_their_places, checked_group, promises, released, run_for
 from lastiterate.curves.adjacency import Adjacency
-from lastiterate.curves.best import best
 from lastiterate.curves.group import of_two
+from lastiterate.curves.minimum import best
 from lastiterate.curves.notion import Notion, refuse_caveats, with_caveats
 from lastiterate.digits import above
 from lastiterate.display import summary
-from lastiterate.errors import Incompatible, InvalidInput, checked_choice, checked_count, worded
+from lastiterate.errors import (
+    INSIDE_UNIT,
+    Incompatible,
+    InvalidInput,
+    checked_choice,
+    checked_count,
+    checked_number,
+    worded,
+)
 from lastiterate.facts import Basis, Fact, fact, facts_to_json
 from lastiterate.plots import draw_comparison, draw_growth
-from lastiterate.runs.encode import run_to_dict
-from lastiterate.runs.files import write_text
-from lastiterate.runs.run import Run
-from lastiterate.theorems.catalogue import ALL
-from lastiterate.theorems.evidence import About
-from lastiterate.theorems.own import of_the_library, own_assumption
+from lastiterate.runs.files import run_to_dict, write_text
+from lastiterate.runs.run import Run, checked_run
+from lastiterate.theorems.catalogue import ALL, of_the_library, own_assumption
+from lastiterate.theorems.evidence import About, Grade
 from lastiterate.theorems.theorem import Guarantee, Inapplicable, Theorem
-
-_ONE_PERSON = fact("of_one_person")
 
 if TYPE_CHECKING:
     from lastiterate.accounting.alternatives import Alternative
+
+_ONE_PERSON = fact("of_one_person")
 
 
 def check_theorem_of_the_library(report: Report, what: str) -> None:
@@ -281,7 +285,7 @@ class Report:
 
         Drawn on `ax`, or on a new figure; written to `path` if given.
         """
-        from lastiterate.accounting.growth import growth
+        from lastiterate.accounting.epsilon_curve import growth
 
         found = growth(self.run, self.delta, self.releases, group=self.members, theorems=self.theorems)
         along, name = found.along(self.run.batches.per_epoch)
@@ -317,7 +321,7 @@ class Report:
         )
 
     def _repr_html_(self) -> str:
-        from lastiterate.report.card import report_html
+        from lastiterate.report.page import report_html
 
         return report_html(self)
 
@@ -339,3 +343,44 @@ def accounted_again(
     tried = [named[one] if isinstance(one, str) else one for one in theorems]
     found = account_by(tried, replace(run, user_records=1) if members else run, delta, releases, members)
     return replace(found, caveats=caveats, also_assumed=also_assumed, basis=basis)
+
+
+# Guarantees in order: the least ε first.
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """A guarantee and its ε."""
+
+    epsilon: float
+    guarantee: Guarantee
+
+    def rank(self) -> tuple[float, bool, bool, bool, bool, str]:
+        """Where nine digits agree: the library's, replayed ones, of every iterate, without pairs; then by name."""
+        evidence = self.guarantee.evidence
+        recomputed, last_alone = evidence.grade is not Grade.REPLAYED, evidence.about is not About.EVERY_ITERATE
+        theorem = self.guarantee.theorem
+        proof = not of_the_library(theorem), recomputed, last_alone, bool(evidence.pairs)
+        return float(f"{self.epsilon:.9g}"), *proof, theorem.name
+
+
+# What no valid guarantee for a run can be below.
+
+
+def lower_bound(run: Run, delta: float, releases: Iterable[int] = (), group: Iterable[int] = ()) -> LowerBound:
+    """A lower bound on ε at `delta`: no valid guarantee for this run can be smaller.
+
+    It is the ε of the worst instance found among those that the run's assumptions allow: any loss with the stated
+    smoothness, convexity and gradient bounds, any data, any first iterate. `releases`: the steps after which a checkpoint is
+    released as well. `group`: the records of one person, all of which may differ.
+    """
+    target, members = checked_number("delta", delta, INSIDE_UNIT), checked_group(checked_run(run), group)
+    return lower_bound_for(run_for(run, members), target, releases, members)
+
+
+def lower_bound_for(run: Run, delta: float, releases: Iterable[int], members: tuple[int, ...]) -> LowerBound:
+    """The same for a run that knows how many records these are."""
+    process = at_their_places(released(run.process, releases), members)
+    if process.members:
+        return named_instance(run, delta, process.releases, process.members)
+    return worst_instance(run, delta, process.releases)

@@ -1,9 +1,8 @@
 """Lower bounds on ε: worst-case losses whose privacy loss is known exactly, and audits of a trainer."""
 
-from lastiterate.auditing.audit import Audit
+from lastiterate.auditing.audit import Audit, neighbours_of
 from lastiterate.auditing.chain import Chain
 from lastiterate.auditing.lower import LowerBound
-from lastiterate.auditing.neighbours import neighbours_of
 
 __all__ = ["Audit", "Chain", "LowerBound", "neighbours_of"]
 

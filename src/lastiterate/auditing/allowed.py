@@ -3,8 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
-from lastiterate.auditing.worst import WorstCase
+import numpy as np
+from scipy.optimize import minimize_scalar
+
+from lastiterate.errors import worded
+from lastiterate.numerics.arrays import Floats
+from lastiterate.numerics.tails import binomial_range
+from lastiterate.runs.batches import RARE, Batches
 from lastiterate.runs.per_step import extremes, spread
 from lastiterate.runs.run import Run
 
@@ -110,3 +119,96 @@ def curvature_may_change(run: Run) -> bool:
     unbounded = math.isinf(half_gradient(run)) and math.isinf(run.domain.diameter) and run.domain.dimension != 1
     free = run.loss.model is None and run.prox is None and run.loss.curvature < run.loss.smoothness
     return unbounded and free and run.batches.constant_size and math.isfinite(run.loss.curvature)
+
+
+# A worst case as data: a code and its values, as JSON holds them; `report/messages` has its words.
+
+
+@dataclass(frozen=True)
+class WorstCase:
+    """A loss and data that a run allows, by a code and its values; `str` describes it in English."""
+
+    code: str
+    values: Mapping[str, float | str] = field(default_factory=dict, hash=False)
+
+    def __str__(self) -> str:
+        return worded(self.code, **self.values)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The code with its values, for JSON."""
+        return {"code": self.code, **self.values}
+
+
+# Where a function of one number is greatest.
+
+
+def greatest(function: Callable[[float], float], places: Sequence[float], most: int = 500) -> tuple[float, float]:
+    """The greatest value at these places, or near the best of them after `most` more looks; and where it is."""
+    values = [function(place) for place in places]
+    top = int(np.argmax(values))
+    around = places[max(top - 1, 0)], places[min(top + 1, len(places) - 1)]
+    if around[0] < around[1] and values[top] > 0:
+        refined = minimize_scalar(
+            lambda place: -function(place), bounds=around, method="bounded", options={"maxiter": most}
+        )
+        if -refined.fun > values[top]:
+            return -float(refined.fun), float(refined.x)
+    return values[top], places[top]
+
+
+# How many other records are in a batch, and how far they move the iterate where that is by chance.
+
+
+Moves = tuple[Floats, Floats]  # lengths, and their probabilities
+
+
+@dataclass(frozen=True, eq=False)
+class Counts:
+    """Numbers of other records with their probabilities; with probability `left_out`, one of none of these."""
+
+    numbers: Floats
+    probabilities: Floats
+    left_out: float = 0.0
+
+    @property
+    def never_empty(self) -> Counts:
+        """Batches without any other record are left out, too."""
+        if self.numbers[0] > 0:
+            return self
+        empty = float(self.probabilities[0])
+        if len(self.numbers) == 1:
+            return Counts(np.ones(1), np.ones(1), 1.0)
+        return Counts(self.numbers[1:], self.probabilities[1:] / (1 - empty), self.left_out + empty)
+
+    def always(self, move: float) -> Moves:
+        return np.array([move]), np.ones(1)
+
+    def summed(self, each: float, own: float) -> Moves:
+        """Every other record moves it by `each`, the record by `own`."""
+        return (self.numbers * each + own, self.probabilities) if each else self.always(own)
+
+    def averaged(self, others: float, own: float) -> Moves:
+        """The mean of `others` and of what the record does beyond them."""
+        return others + own / (self.numbers + 1), self.probabilities
+
+    def unless_empty(self, move: float) -> Moves:
+        """An empty batch moves nothing."""
+        if self.numbers[0] > 0 or move == 0:
+            return self.always(move)
+        empty = float(self.probabilities[0])
+        return np.array([0.0, move]), np.array([empty, 1 - empty])
+
+
+def counts_of(batches: Batches, rare: float = RARE) -> Counts:
+    """Of the batches that hold a given record, or do not: all but those that are drawn with probability `rare`."""
+    if batches.constant_size:
+        return Counts(np.array([batches.divisor - 1]), np.ones(1))
+    rate, others = float(batches.inclusion(1)[0]), batches.records - 1
+    fewest, most = binomial_range(others, rate, math.log(rare))
+    numbers = np.arange(fewest, most + 1, dtype=float)
+    # From one number to the next, so that no error is that of a large logarithm.
+    ratios = (others - numbers[:-1]) / numbers[1:] * (rate / (1 - rate)) if rate < 1 else np.ones(0)
+    logs = np.concatenate([[0.0], np.cumsum(np.log(ratios))])
+    found = np.exp(logs - logs.max())
+    whole = fewest == 0 and most == others
+    return Counts(numbers, found / found.sum(), 0.0 if whole else rare)

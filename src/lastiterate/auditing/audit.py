@@ -6,7 +6,10 @@ share of the doubt, so the best of them may be reported.
 
 from __future__ import annotations
 
+import inspect
 import math
+import runpy
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -15,9 +18,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.special import betaincinv, ndtri
 
-from lastiterate.auditing.confidence import Rates, rate_above, rate_below
-from lastiterate.auditing.trainer import check_signature
+from lastiterate.curves.adjacency import REPLACE_ONE, ZERO_OUT, Adjacency
 from lastiterate.curves.gaussian import GaussianDP
 from lastiterate.digits import below
 from lastiterate.display import alerts, card, headline, lines, summary
@@ -25,6 +28,8 @@ from lastiterate.errors import (
     INSIDE_UNIT,
     NON_NEGATIVE,
     InvalidInput,
+    Unavailable,
+    checked_choice,
     checked_count,
     checked_number,
     must_be,
@@ -234,3 +239,142 @@ def _thresholds(one: Floats, two: Floats) -> list[float]:
     middle = (float(np.median(one)) + float(np.median(two))) / 2
     rare = [float(np.quantile(two, share)) for share in _QUANTILES]
     return [middle, *rare, *(float(np.quantile(one, 1 - share)) for share in _QUANTILES)]
+
+
+# From counts to what they prove: Clopper and Pearson's intervals, exact for any number of trials.
+
+
+def rate_above(hits: int, trials: int, doubt: float) -> float:
+    """The rate is at least this, but for a probability of `doubt`."""
+    return 0.0 if hits == 0 else float(betaincinv(hits, trials - hits + 1, doubt))
+
+
+def rate_below(hits: int, trials: int, doubt: float) -> float:
+    """The rate is at most this, but for a probability of `doubt`."""
+    return 1.0 if hits == trials else 1 - rate_above(trials - hits, trials, doubt)
+
+
+@dataclass(frozen=True)
+class Rates:
+    """How often a test says “the data” when it was: at least `true_alarms`; when it was not: at most `false_alarms`."""
+
+    true_alarms: float
+    false_alarms: float
+
+    def epsilon(self, delta: float) -> float:
+        """true ≤ e^ε·false + δ, and the same of the opposite answers, in which both change their roles."""
+        forwards = _log_ratio(self.true_alarms - delta, self.false_alarms)
+        return max(forwards, _log_ratio(1 - self.false_alarms - delta, 1 - self.true_alarms), 0.0)
+
+    @property
+    def mu(self) -> float:
+        """No μ-GDP mechanism with a smaller μ has such rates."""
+        if not self.true_alarms > 0 or not self.false_alarms < 1:
+            return 0.0
+        return max(float(ndtri(self.true_alarms) - ndtri(self.false_alarms)), 0.0)
+
+
+def _log_ratio(above: float, below: float) -> float:
+    return math.log(above / below) if above > 0 and below > 0 else 0.0
+
+
+# A trainer in a file of its own, for the command line.
+
+
+@dataclass(frozen=True)
+class Trainer:
+    """What to train, and on what."""
+
+    train: Callable[[Any, int], Any]
+    data: Any
+    neighbour: Any
+
+
+def check_signature(train: Any, data: Any) -> None:
+    """That it can be called as train(data, seed), as far as can be seen without calling it."""
+    if not callable(train):
+        raise must_be("train", "a function of data and seed", f"{shown(train):.60}")
+    try:
+        signature = inspect.signature(train)
+    except (TypeError, ValueError):  # of some functions that are not written in Python
+        return
+    try:
+        signature.bind(data, 0)
+    except TypeError as error:
+        name = getattr(train, "__name__", "train")
+        raise InvalidInput("train_signature", field="train", got=f"{name}{signature}", error=str(error)) from error
+
+
+def read_trainer(path: str | Path, adjacency: Adjacency | None = None) -> Trainer:
+    """The names train, data and neighbour that a Python file defines; the file is executed.
+
+    With `adjacency` the neighbour is made of the data.
+    """
+    if not Path(path).is_file():
+        raise InvalidInput("trainer_missing", path=str(path))
+    sys.path.insert(0, str(Path(path).resolve().parent))  # as python itself does
+    try:
+        names = runpy.run_path(str(path))
+    except Exception as error:
+        raise InvalidInput("trainer_failed", path=str(path), kind=type(error).__name__, error=str(error)) from error
+    wanted = ("train", "data") if adjacency else ("train", "data", "neighbour")
+    missing = [name for name in wanted if name not in names]
+    if missing:
+        raise InvalidInput("trainer_lacks", path=str(path), missing=missing)
+    if adjacency:
+        return Trainer(names["train"], *neighbours_of(names["data"], adjacency))
+    return Trainer(names["train"], names["data"], names["neighbour"])
+
+
+# Two neighbouring data sets, made of one.
+
+
+def neighbours_of(data: Any, adjacency: Adjacency = REPLACE_ONE, record: int | None = None) -> tuple[Any, Any]:
+    """Return `data` and a neighbouring data set, for `audit`. `data` is an array or a tuple such as (features, targets).
+
+    The record at position `record` (by default the one with the largest norm) is replaced by its opposite, -x, with the same
+    target; under li.ADD_OR_REMOVE_ONE it is removed. Another pair may give a larger lower bound. Choose the pair before you
+    see results, or the confidence does not hold.
+    """
+    adjacency = checked_choice("adjacency", adjacency, Adjacency)
+    if adjacency is ZERO_OUT:
+        raise Unavailable("neighbours_of_zero_out")
+    arrays = [_records(one) for one in (data if isinstance(data, tuple) else (data,))]
+    if len({len(one) for one in arrays}) != 1 or not len(arrays[0]):
+        raise InvalidInput("neighbours_lengths_differ", field="data", got=", ".join(str(len(one)) for one in arrays))
+    place = _longest(arrays[0]) if record is None else _checked_place(record, len(arrays[0]))
+    changed = [_without(arrays, place), _with_opposite(arrays, place)][adjacency.replaces]
+    return (tuple(arrays), tuple(changed)) if isinstance(data, tuple) else (arrays[0], changed[0])
+
+
+def _records(value: Any) -> Any:
+    try:
+        array = np.asarray(value)
+    except (TypeError, ValueError):
+        array = np.asarray(None)
+    if array.ndim == 0 or array.dtype.kind not in "iuf":
+        raise InvalidInput("neighbours_not_arrays", field="data", got=f"{shown(value):.60}")
+    return array
+
+
+def _longest(records: Floats) -> int:
+    return int(np.argmax(np.linalg.norm(records.reshape(len(records), -1).astype(float), axis=1)))
+
+
+def _checked_place(record: int, count: int) -> int:
+    place = checked_count("record", record, least=0)
+    if place >= count:
+        raise must_be("record", f"from 0 to {count - 1}", shown(record))
+    return place
+
+
+def _without(arrays: list[Any], place: int) -> list[Any]:
+    return [np.delete(one, place, axis=0) for one in arrays]
+
+
+def _with_opposite(arrays: list[Any], place: int) -> list[Any]:
+    first = arrays[0].astype(np.result_type(arrays[0].dtype, np.int8), copy=True)
+    first[place] = -first[place]
+    if np.array_equal(first, arrays[0]):
+        raise InvalidInput("record_is_its_opposite", field="record", record=place)
+    return [first, *arrays[1:]]

@@ -8,6 +8,7 @@ the two nearest points of an even grid, and convolve. Either way the error falls
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -18,9 +19,16 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from scipy.special import ndtr
 
-from lastiterate.auditing.kernels import Convolution, GridKernel, Matrices
-from lastiterate.auditing.laws import LARGEST, largest_epsilon, worse_order
-from lastiterate.auditing.maps import Map, branches
+from lastiterate.auditing.grid_steps import (
+    LARGEST,
+    Convolution,
+    GridKernel,
+    Map,
+    Matrices,
+    branches,
+    largest_epsilon,
+    worse_order,
+)
 from lastiterate.display import summary
 from lastiterate.errors import (
     FINITE,
@@ -35,7 +43,9 @@ from lastiterate.errors import (
     shown,
 )
 from lastiterate.numerics.arrays import Floats
+from lastiterate.runs.batches import Turns
 from lastiterate.runs.per_step import extremes
+from lastiterate.runs.run import Run
 
 _COARSE = 512  # cells up to which a matrix keeps its relative precision at about the cost of a convolution
 _MOST_CELLS = 1_000_000
@@ -309,3 +319,50 @@ def shuffled_hazard(per_epoch: int, steps: int, last: float = 1.0) -> Floats:
 def cyclic_hazard(per_epoch: int, place: int, steps: int) -> Floats:
     """The same place in every epoch."""
     return (np.arange(steps) % per_epoch == place).astype(float)
+
+
+# Runs that are carried along on a grid: how long they may be, how wide, and on how many cells.
+
+
+_MOST_STEPS = 20_000  # where they are not powers of one matrix
+_ROUGH = 64
+_COARSE_GRID = 200
+_CELLS_PER_NOISE = 4
+_MOST_GRID_CELLS = 400
+
+
+def short_enough(run: Run) -> bool:
+    """And all batches of one size, all records used: a grid knows no others."""
+    batches = run.batches
+    if batches.passes and batches.per_epoch * batches.largest != batches.records:
+        return False
+    return run.steps <= (_MOST_STEPS if run.batches.passes else 10**9)
+
+
+def interval_width(run: Run) -> float | None:
+    """Of an interval in the domain, on which projection acts alone."""
+    width = run.domain.widest_interval
+    return width if math.isfinite(width) and run.prox is None else None
+
+
+def chain_of(run: Run, maps: tuple[Map, Map, Map], half: float, noise: Floats, **more: Any) -> Chain:
+    """The record's turns are those of the run's batches."""
+    batches, count = run.batches, run.steps
+    every = batches.per_epoch if batches.shuffled else 1
+    hazard = shuffled_hazard(every, count) if batches.shuffled else batches.inclusion(count)
+    once = batches.turns is Turns.ONE_ORDER
+    return Chain(*maps, noise, hazard, -half, half, per_epoch=every, one_order=once, cells=_COARSE_GRID, **more)
+
+
+def refined(chain: Chain) -> Chain:
+    """Cells that are narrow beside the noise."""
+    return chain.on(max(_COARSE_GRID, min(_MOST_GRID_CELLS, _wanted(chain))))
+
+
+def rough(chain: Chain) -> Chain:
+    """Good enough to see which of two chains costs more."""
+    return chain.on(max(_ROUGH, min(_COARSE_GRID, _wanted(chain))))
+
+
+def _wanted(chain: Chain) -> int:
+    return round(_CELLS_PER_NOISE * (chain.high - chain.low) / float(chain.noise.min()))

@@ -9,15 +9,21 @@ from itertools import product
 
 import numpy as np
 
-from lastiterate.auditing.allowed import allowed_hessians, allowed_splits, clipped_flat, counted, half_gradient
-from lastiterate.auditing.chain import Chain
-from lastiterate.auditing.counts import Counts, counts_of
-from lastiterate.auditing.gridded import chain_of, interval_width, refined, rough, short_enough
+from lastiterate.auditing.allowed import (
+    Counts,
+    WorstCase,
+    allowed_hessians,
+    allowed_splits,
+    clipped_flat,
+    counted,
+    counts_of,
+    greatest,
+    half_gradient,
+)
+from lastiterate.auditing.chain import Chain, chain_of, interval_width, refined, rough, short_enough
+from lastiterate.auditing.grid_steps import Map, Shifted
 from lastiterate.auditing.linear_instances import pushing
-from lastiterate.auditing.maps import Map, Shifted
 from lastiterate.auditing.quadratic import QuadraticSteps, steps_of
-from lastiterate.auditing.search import greatest
-from lastiterate.auditing.worst import WorstCase
 from lastiterate.numerics.arrays import Floats
 from lastiterate.runs.batches import RARE, Turns
 from lastiterate.runs.per_step import is_constant, spread

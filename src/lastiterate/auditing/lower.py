@@ -8,18 +8,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lastiterate.auditing.changing_instances import best_gaussians, last_step_apart
+from lastiterate.auditing.allowed import WorstCase
 from lastiterate.auditing.filtered import filtered_gaussians
+from lastiterate.auditing.instances import two_wells
 from lastiterate.auditing.interval_instances import on_an_interval
 from lastiterate.auditing.linear_instances import (
+    best_gaussians,
     clipped_gaussians,
     epsilon_of,
+    last_step_apart,
     named_gaussians,
     random_pushes,
     two_gaussians,
 )
-from lastiterate.auditing.wells import two_wells
-from lastiterate.auditing.worst import WorstCase
 from lastiterate.errors import worded
 from lastiterate.progress import tracked
 from lastiterate.runs.run import Run

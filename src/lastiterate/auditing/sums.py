@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 from scipy.fft import irfft, next_fast_len
 
-from lastiterate.auditing.laws import largest_epsilon, worse_order
+from lastiterate.auditing.grid_steps import largest_epsilon, worse_order
 from lastiterate.numerics.arrays import Floats
 
 _PER_DEVIATION = 40  # cells

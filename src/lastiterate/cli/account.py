@@ -6,8 +6,7 @@ import argparse
 from dataclasses import replace
 from typing import Any
 
-from lastiterate.accounting.account import account
-from lastiterate.accounting.each import RecordReport, account_each
+from lastiterate.accounting.account import RecordReport, account, account_each
 from lastiterate.accounting.report import Report
 from lastiterate.cli.options import (
     add_certificate,
@@ -18,8 +17,7 @@ from lastiterate.cli.options import (
     add_run,
     stated_in,
 )
-from lastiterate.cli.show import show
-from lastiterate.cli.written import a_certificate, a_plot, a_report, written
+from lastiterate.cli.show import a_certificate, a_plot, a_report, show, written
 from lastiterate.errors import InvalidInput
 from lastiterate.runs.files import read_run
 

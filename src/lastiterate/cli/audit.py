@@ -5,12 +5,10 @@ from __future__ import annotations
 import argparse
 
 from lastiterate.accounting.account import account
-from lastiterate.auditing.audit import Audit, audit
-from lastiterate.auditing.simulate import OPPOSITE, PUSHES, simulation
-from lastiterate.auditing.trainer import Trainer, read_trainer
+from lastiterate.auditing.audit import Audit, Trainer, audit, read_trainer
+from lastiterate.auditing.quadratic import OPPOSITE, PUSHES, simulation
 from lastiterate.cli.options import ADJACENCIES, add_delta, add_plot
-from lastiterate.cli.show import show
-from lastiterate.cli.written import a_plot, written
+from lastiterate.cli.show import a_plot, show, written
 from lastiterate.errors import InvalidInput, LastIterateError, worded
 from lastiterate.runs.files import read_run
 

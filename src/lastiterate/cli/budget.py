@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import argparse
 
-from lastiterate.accounting.budget import Budget
-from lastiterate.accounting.budget_terms import adjacency_named
+from lastiterate.budget.budget import Budget
+from lastiterate.budget.entries import adjacency_named
 from lastiterate.cli.options import add_certificate, add_releases, add_user_records
-from lastiterate.cli.show import show
-from lastiterate.cli.written import a_certificate, written
+from lastiterate.cli.show import a_certificate, show, written
 from lastiterate.errors import InvalidInput, worded
 from lastiterate.runs.files import read_run
 

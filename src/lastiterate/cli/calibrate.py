@@ -7,15 +7,13 @@ from typing import Any
 
 from lastiterate.accounting.account import account
 from lastiterate.accounting.calibrate import Free, calibrate
-from lastiterate.accounting.select import select
-from lastiterate.cli.options import add_releases, add_run
-from lastiterate.cli.show import show
-from lastiterate.cli.trials import add_trials, trials_in
-from lastiterate.cli.written import Extra, written
+from lastiterate.cli.options import add_releases, add_run, add_trials, trials_in
+from lastiterate.cli.show import Extra, show, written
 from lastiterate.curves.trials import trials_to_dict
 from lastiterate.errors import checked_choice, worded
 from lastiterate.runs.files import check_ending, read_run, run_to_toml, write_run
 from lastiterate.runs.run import Run
+from lastiterate.selection.select import select
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

@@ -9,8 +9,7 @@ from collections.abc import Iterator
 from lastiterate.accounting.account import account
 from lastiterate.accounting.report import Report
 from lastiterate.cli.options import add_plot, add_releases, add_run
-from lastiterate.cli.show import show
-from lastiterate.cli.written import a_plot, written
+from lastiterate.cli.show import a_plot, show, written
 from lastiterate.errors import worded
 from lastiterate.report.text import refusals_by_kind
 from lastiterate.runs.files import read_run

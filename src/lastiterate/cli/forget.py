@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import argparse
 
-from lastiterate.accounting.forget import forget
 from lastiterate.cli.options import add_certificate, add_releases, add_run
-from lastiterate.cli.show import show
-from lastiterate.cli.written import a_certificate, written
+from lastiterate.cli.show import a_certificate, show, written
+from lastiterate.forgetting.forget import forget
 from lastiterate.runs.files import read_run
 
 

@@ -13,8 +13,7 @@ from lastiterate.cli.options import (
     add_plot,
     add_user_records,
 )
-from lastiterate.cli.show import show
-from lastiterate.cli.written import Extra, a_plot, written
+from lastiterate.cli.show import Extra, a_plot, show, written
 from lastiterate.errors import InvalidInput
 from lastiterate.runs import losses
 from lastiterate.runs.files import write_run

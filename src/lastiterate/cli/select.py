@@ -7,15 +7,13 @@ from typing import Any
 
 from lastiterate.accounting.account import account
 from lastiterate.accounting.report import Report
-from lastiterate.accounting.select import select
-from lastiterate.cli.options import add_certificate, add_delta
-from lastiterate.cli.show import show
-from lastiterate.cli.trials import add_trials, trials_in
-from lastiterate.cli.written import a_certificate, written
-from lastiterate.curves.per_trial import checked_trials
+from lastiterate.cli.options import add_certificate, add_delta, add_trials, trials_in
+from lastiterate.cli.show import a_certificate, show, written
+from lastiterate.curves.selected import checked_trials
 from lastiterate.curves.trials import Trials, trials_to_dict
 from lastiterate.errors import worded
 from lastiterate.runs.files import read_run
+from lastiterate.selection.select import select
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

@@ -5,7 +5,12 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
+
+from lastiterate.cli.streams import BAD_INPUT, said
+from lastiterate.errors import LastIterateError, worded
 
 
 def show(options: argparse.Namespace, content: dict[str, Any], text: str) -> None:
@@ -14,7 +19,7 @@ def show(options: argparse.Namespace, content: dict[str, Any], text: str) -> Non
 
 def _as_json(content: dict[str, Any]) -> str:
     """Loaded here: to be asked for help takes nothing of this."""
-    from lastiterate.accounting.plain import finite
+    from lastiterate.certificate.replay import finite
 
     return json.dumps(finite(content), indent=2)
 
@@ -29,3 +34,42 @@ def printable(text: str) -> str:
     """Letters that the terminal has not, or names of files that are no text, are written as escapes such as \\u03b5."""
     encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
     return text.encode(encoding, errors="backslashreplace").decode(encoding)
+
+
+# Files beside an answer. The answer is printed first: what cannot be written is one sentence, and loses nothing else.
+
+
+@dataclass(frozen=True)
+class Extra:
+    """A file to write, if somebody asked for it; then the text of the code `told` is said, with its path."""
+
+    path: str | None
+    write: Callable[[str], object]
+    told: str
+
+
+def written(options: argparse.Namespace, *extras: Extra) -> int:
+    """0 if all could be written; else the exit code of bad input, when each of them was tried."""
+    code, before = 0, "\n"
+    for one in extras:
+        if one.path:
+            try:
+                one.write(one.path)
+            except LastIterateError as error:
+                code = said(str(error), BAD_INPUT)
+            else:
+                add(options, f"{before}{worded(one.told, path=one.path)}")
+                before = ""
+    return code
+
+
+def a_certificate(path: str | None, write: Callable[[str], object]) -> Extra:
+    return Extra(path, write, "written_certificate")
+
+
+def a_report(path: str | None, write: Callable[[str], object]) -> Extra:
+    return Extra(path, write, "written_report")
+
+
+def a_plot(path: str | None, write: Callable[[str], object]) -> Extra:
+    return Extra(path, write, "written_plot")

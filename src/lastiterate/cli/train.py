@@ -6,7 +6,7 @@ import argparse
 import json
 from typing import Any
 
-from lastiterate.accounting.plain import finite
+from lastiterate.certificate.replay import finite
 from lastiterate.cli.interrupt import ending_at_once
 from lastiterate.cli.options import (
     add_adjacency,
@@ -16,8 +16,7 @@ from lastiterate.cli.options import (
     add_report,
     stated_in,
 )
-from lastiterate.cli.show import printable, show
-from lastiterate.cli.written import Extra, a_certificate, a_report, written
+from lastiterate.cli.show import Extra, a_certificate, a_report, printable, show, written
 from lastiterate.errors import Unavailable
 from lastiterate.runs.files import write_text
 

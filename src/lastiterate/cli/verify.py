@@ -6,8 +6,8 @@ import argparse
 import json
 from typing import Any
 
-from lastiterate.accounting.certificate import is_page, verified
-from lastiterate.accounting.verdict import PageVerdict, Verdict, rejected
+from lastiterate.certificate.certificate import is_page, verified
+from lastiterate.certificate.verdict import PageVerdict, Verdict, rejected
 from lastiterate.cli.show import show
 from lastiterate.errors import InvalidInput
 from lastiterate.report.digests import digests_in, disagreement

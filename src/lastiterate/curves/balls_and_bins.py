@@ -10,16 +10,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from lastiterate.curves.adjacency import ADD_OR_REMOVE_ONE, Adjacency
-from lastiterate.curves.after import AfterLosses
+from lastiterate.curves.compose import PrivacyLoss
 from lastiterate.curves.gaussian import GaussianDP
-from lastiterate.curves.loss import PrivacyLoss
 from lastiterate.curves.notion import Notion
+from lastiterate.curves.transformed import AfterLosses
 from lastiterate.errors import INSIDE_UNIT, MU, checked_array, checked_choice, checked_count, checked_number
 from lastiterate.numerics.arrays import Floats, like_input
+from lastiterate.numerics.discretise import loss_from_above, loss_from_below, opposite_from_above
 from lastiterate.numerics.lattice import LatticeSum, Masses
 from lastiterate.numerics.lognormal_mean import lognormal_sum
-from lastiterate.numerics.octaves import Law, Side
-from lastiterate.numerics.ratio_law import loss_from_above, loss_from_below, opposite_from_above
+from lastiterate.numerics.positive_sum import Law, Side
 from lastiterate.numerics.roots import decreasing_crossing
 from lastiterate.numerics.rounding import up
 

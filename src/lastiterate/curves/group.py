@@ -15,9 +15,8 @@ from functools import cached_property
 import numpy as np
 
 from lastiterate.curves.adjacency import Adjacency
-from lastiterate.curves.conversions import log_expm1
 from lastiterate.curves.gaussian import GaussianDP
-from lastiterate.curves.notion import Notion
+from lastiterate.curves.notion import Notion, log_expm1
 from lastiterate.curves.profile import LARGEST_TABLED, Profile
 from lastiterate.errors import checked_count
 from lastiterate.numerics.arrays import Floats

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr
 
 from lastiterate.curves.adjacency import REPLACE_ONE, Adjacency
-from lastiterate.curves.averaged import AveragedGaussianDP
+from lastiterate.curves.hidden_participation import AveragedGaussianDP
 from lastiterate.curves.notion import Notion
 from lastiterate.errors import NON_NEGATIVE, UNIT, checked_array, checked_choice, checked_lists, must_be
 from lastiterate.numerics.arrays import ROUNDOFF, Floats

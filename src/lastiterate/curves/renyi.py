@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from lastiterate.curves.adjacency import REPLACE_ONE, Adjacency
-from lastiterate.curves.conversions import concentrated_to_log_delta, renyi_to_epsilon, renyi_to_log_delta
-from lastiterate.curves.notion import Notion
+from lastiterate.curves.notion import Notion, concentrated_to_log_delta, renyi_to_epsilon, renyi_to_log_delta
 from lastiterate.errors import (
     ABOVE_ONE,
     NON_NEGATIVE,

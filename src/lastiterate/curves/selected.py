@@ -9,16 +9,26 @@ profiles of one trial at shifted ε. Proof: docs/proofs.md.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import math
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from lastiterate.curves.adjacency import Adjacency
+from lastiterate.curves.gaussian import GaussianDP
+from lastiterate.curves.gaussian_cover import tabled
+from lastiterate.curves.minimum import Least
 from lastiterate.curves.notion import Notion
-from lastiterate.curves.trials import Trials
-from lastiterate.numerics.arrays import ROUNDOFF, Floats
-from lastiterate.numerics.convex import lower_hull
+from lastiterate.curves.profile import Profile
+from lastiterate.curves.renyi import DEFAULT_ORDERS, RenyiDP
+from lastiterate.curves.transformed import ForEachDepth
+from lastiterate.curves.trials import NegativeBinomial, PoissonTrials, Trials
+from lastiterate.errors import INSIDE_UNIT, POSITIVE, Unavailable, checked_number, must_be, shown
+from lastiterate.numerics.arrays import ROUNDOFF, Floats, lower_hull
+from lastiterate.numerics.normal_gap import shift_below
+from lastiterate.numerics.roots import decreasing_crossing
 from lastiterate.numerics.rounding import down, up
 
 _POINTS = 1025  # of f', a geometric grid: the error falls with their square
@@ -81,3 +91,126 @@ def log_delta_anywhere(notion: Notion, epsilons: Floats) -> Floats:
     with np.errstate(divide="ignore"):
         mirrored = np.log(up(-np.expm1(-sizes) + np.exp(-sizes + np.minimum(logs, 0.0))))
     return np.where(epsilons >= 0, logs, np.minimum(mirrored, 0.0))
+
+
+# The best of a random number of trials in Rényi divergences: Papernot and Steinke 2022, Theorems 2 and 6.
+#
+# At every order α the divergence is at most ρ(α) + c(α) + log(mean)/(α − 1), where c(α) bounds by how much f' can differ
+# on
+# the two data sets. Proofs, also for numbers of trials that may be 0 or are less than 1 on average: docs/proofs.md.
+
+
+def has_divergences(notion: Notion) -> bool:
+    """Whether it knows Rényi divergences at once."""
+    return isinstance(notion, GaussianDP | RenyiDP)
+
+
+def selected_renyi(trial: Notion, trials: Trials) -> RenyiDP:
+    """The curve of the best of so many trials, at the orders of one trial."""
+    known = np.array(trial.orders) if isinstance(trial, RenyiDP) and trial.rho is None else DEFAULT_ORDERS
+    divergences = np.asarray(trial.rdp(known))
+    paid = _difference(trial, trials, known, divergences) + math.log(trials.mean) / (known - 1)
+    together = divergences + np.maximum(paid, 0.0)
+    finite = np.isfinite(together)
+    return RenyiDP(orders=known[finite], divergences=up(together[finite]), adjacency=trial.adjacency)
+
+
+def _difference(trial: Notion, trials: Trials, orders: Floats, divergences: Floats) -> Floats:
+    match trials:
+        case NegativeBinomial():
+            least = ((1 - 1 / orders) * divergences - math.log(trials.stop) / orders).min()
+            return np.full_like(orders, up((1 + trials.shape) * float(least)))
+        case PoissonTrials():
+            deltas = np.asarray(trial.delta(np.log1p(1 / (orders - 1))))
+            # Bretagnolle and Huber: the total variation, from the divergence at the least order.
+            variation = math.sqrt(-math.expm1(-float(divergences.min())))
+            return up(trials.mean * np.minimum(deltas, variation))
+    return np.full_like(orders, math.inf)
+
+
+# The guarantee of the best of a random number of trials: the better of two bounds.
+
+
+# A table that is made for a power of ten ends a factor of 100 below it, and of the mean number of trials: what is below
+# that hardly counts. A table goes a billion times deeper than it is told.
+_ENDS = 1e7
+_LARGEST_DELTA = 0.5
+
+
+def best_of_trials(one: Notion, trials: Trials) -> Notion:
+    """From the profile of one trial, and from its Rényi divergences where these are known (docs/proofs.md)."""
+    if isinstance(one, GaussianDP) and one.mu == 0:
+        return one  # nothing depends on the data
+    by_profile = Selected(one, trials) if _is_quick(one) else SelectedByTables(one, trials)
+    if not has_divergences(one):
+        return by_profile
+    return Least((by_profile, selected_renyi(one, trials)), one.adjacency)
+
+
+def _is_quick(notion: Notion) -> bool:
+    """And has a convex trade-off function."""
+    return isinstance(notion, GaussianDP) or (isinstance(notion, Profile) and notion.points is not None)
+
+
+@dataclass(frozen=True, eq=False)
+class SelectedByTables(ForEachDepth):
+    """Of the best of so many trials: by tables of one trial, each as deep as is asked."""
+
+    trial: Notion
+    trials: Trials
+    _known: dict[int, Notion] = field(default_factory=dict, init=False, repr=False)
+
+    @property
+    def adjacency(self) -> Adjacency:  # type: ignore[override]
+        return self.trial.adjacency
+
+    def relabelled(self, adjacency: Adjacency) -> Notion:
+        return replace(self, trial=self.trial.relabelled(adjacency))
+
+    def member(self, power: int) -> Notion:
+        if power not in self._known:
+            depth = _ENDS * self.exception(power) / max(self.trials.mean, 1.0)
+            table = tabled(self.trial, min(depth, _LARGEST_DELTA), raised=0.0)
+            epsilons, deltas = ([0.0], [1.0]) if table is None else table
+            profile = Profile(epsilons=epsilons, deltas=deltas, adjacency=self.adjacency)
+            self._known[power] = Selected(profile, self.trials)
+        return self._known[power]
+
+
+# What each trial may spend, so that the best of a random number of them meets a target (ε, δ).
+
+
+# Of log mu, below that of one trial: mu = e^−20 times that is no guarantee anybody can use.
+_FARTHEST = 20.0
+_CLOSENESS = 1e-7  # in log δ: mu is then within 1e-7 or so of the largest
+_EITHER_WAY = 2.0  # in log mu: fewer trials than one on average may each spend more than all of them
+
+
+def largest_mu_per_trial(*, epsilon: float, delta: float, trials: Trials) -> float:
+    """The largest μ, rounded down, for which a search whose trials are μ-GDP is (ε, δ)-private.
+
+    Only the best trial is released, and `trials` is the distribution of their number. One trial has
+    ε = `li.notions.GaussianDP(mu).epsilon(delta)`. For trials that are not Gaussian DP, such as most training runs, use
+    `li.calibrate(run, epsilon=, delta=, trials=)`.
+    """
+    epsilon, delta = checked_number("epsilon", epsilon, POSITIVE), checked_number("delta", delta, INSIDE_UNIT)
+    trials = checked_trials(trials)
+    alone, log_delta = float(shift_below(math.log(delta), epsilon)), math.log(delta)
+
+    def mu_at(fall: float) -> float:
+        return alone * math.exp(-fall)
+
+    def excess(fall: float) -> float:
+        found = best_of_trials(GaussianDP(mu_at(fall)), trials)
+        return max(float(found._log_delta(np.array([epsilon]))[0]) - log_delta, -1e300)
+
+    mu = mu_at(decreasing_crossing(excess, -_EITHER_WAY, _FARTHEST, 0.3, 0.2, _CLOSENESS)) if alone > 0 else 0.0
+    if not (mu > 0 and float(best_of_trials(GaussianDP(mu), trials).epsilon(delta)) <= epsilon):
+        raise Unavailable("no_trial_private_enough", field="epsilon", epsilon=epsilon, delta=delta, trials=trials.mean)
+    return mu
+
+
+def checked_trials(trials: Any) -> Trials:
+    if not isinstance(trials, Trials):
+        raise must_be("trials", "such as li.trials.Geometric(mean=10)", f"{shown(trials):.60}")
+    return trials

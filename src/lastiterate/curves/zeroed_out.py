@@ -16,13 +16,12 @@ from functools import cached_property, lru_cache, partial
 import numpy as np
 
 from lastiterate.curves.adjacency import FIXED_SIZE, ZERO_OUT, Adjacency
-from lastiterate.curves.after import AfterLosses
-from lastiterate.curves.compose import profile_to_masses, spacing_for
+from lastiterate.curves.compose import PrivacyLoss, profile_to_masses, spacing_for
 from lastiterate.curves.hidden_place import log_gap_anywhere
-from lastiterate.curves.loss import PrivacyLoss
 from lastiterate.curves.notion import Notion
 from lastiterate.curves.profile import LARGEST_TABLED, Profile
 from lastiterate.curves.subsampled import subsampled_gaussian
+from lastiterate.curves.transformed import AfterLosses
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.lattice import LatticeSum, Masses
 from lastiterate.numerics.rounding import down, up

@@ -29,6 +29,7 @@ from lastiterate.errors import (
 )
 from lastiterate.estimators.given import (
     FLOATS,
+    Leaks,
     adjacency_of,
     delta_of,
     dense,
@@ -37,9 +38,7 @@ from lastiterate.estimators.given import (
     seed_of,
     warn_of_longer,
 )
-from lastiterate.estimators.leaks import Leaks
-from lastiterate.estimators.prepared import PreparedRecords, ShortRows, prepared
-from lastiterate.estimators.spending import PreparationBudget
+from lastiterate.estimators.prepared import PreparationBudget, PreparedRecords, ShortRows, prepared
 from lastiterate.estimators.upstream import upstream_of_this_fit
 from lastiterate.facts import Fact
 from lastiterate.numerics.arrays import Floats
@@ -54,13 +53,10 @@ from lastiterate.runs.run import Run
 from lastiterate.training.data import check_unmasked
 from lastiterate.training.objectives import linear_arithmetic
 from lastiterate.training.plans import Plan, Problem, Wishes, chosen_plan
-from lastiterate.training.plans.guesses import guess_for_scaled_rows
-from lastiterate.training.plans.plan import Way
-from lastiterate.training.plans.problem import Guess
-from lastiterate.training.plans.runs import Ingredients, batches_of, change_of, run_of
+from lastiterate.training.plans.plan import Ingredients, Way, batches_of, change_of, run_of
+from lastiterate.training.plans.problem import Guess, guess_for_scaled_rows
 from lastiterate.training.preparation import Preparation, PrivateRows, only_scaled
-from lastiterate.training.train import train
-from lastiterate.training.trained import EXECUTED, OF_LINEAR_MODELS, SEEDED, report_of
+from lastiterate.training.train import EXECUTED, OF_LINEAR_MODELS, SEEDED, report_of, train
 
 _INTERCEPT = 0.3  # the constant feature that stands for the intercept, beside prepared rows
 _REACH = {Way.FULL: 2.0, Way.SAMPLED: 2.0, Way.PASSES: 1.0}  # clipped gradients bear longer rows at no cost

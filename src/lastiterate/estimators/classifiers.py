@@ -13,7 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from lastiterate.curves.adjacency import Adjacency
 from lastiterate.errors import RATE, InvalidInput, checked_number, must_be, shown
 from lastiterate.estimators.base import DataShape, PrivateLinearModel
-from lastiterate.estimators.leaks import Leaks
+from lastiterate.estimators.given import Leaks
 from lastiterate.facts import fact
 from lastiterate.runs import losses
 from lastiterate.runs.losses import Loss

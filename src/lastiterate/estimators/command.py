@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 import argparse
+import csv
+import io
 import math
 import sys
 import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from lastiterate.accounting.report import Report
 from lastiterate.curves.adjacency import Adjacency
-from lastiterate.errors import InvalidInput, worded
+from lastiterate.errors import POSITIVE, InvalidInput, checked_number, worded
 from lastiterate.estimators import PrivateLinearRegression, PrivateLinearSVC, PrivateLogisticRegression
 from lastiterate.estimators.base import PrivateLinearModel
-from lastiterate.estimators.one_class import warning_of_one_class
-from lastiterate.estimators.public_scales import PublicScales, public_scales
 from lastiterate.estimators.regressors import REGRESSIONS
-from lastiterate.estimators.table import Table, read_table
+from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.normal_gap import shift_below
 from lastiterate.report.english import warning
+from lastiterate.runs.files import read_text
+from lastiterate.training.parquet import parquet
 
 _MOST_LABELS = 100  # that are taken for classes without being told
 _SHARED = ("epsilon", "delta", "feature_norm", "l2", "batches", "epochs", "step_size")
@@ -135,3 +141,212 @@ def _share(report: Report) -> float:
     """Of mu², what was spent before training."""
     mu = report.mu or float(shift_below(math.log(report.delta), report.epsilon))
     return (report.run.prior_mu / mu) ** 2
+
+
+# A CSV file with a header, or a Parquet file: one column is the target, all others are numbers.
+
+
+_LARGEST = 1e100
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Named features, and the target as it is written."""
+
+    names: tuple[str, ...]
+    features: Floats
+    target: tuple[str, ...]
+
+    @property
+    def numbers(self) -> Floats:
+        """The target as numbers."""
+        found = np.array([_number(cell) for cell in self.target])
+        if not np.isfinite(found).all():
+            wrong = self.target[int(np.argmin(np.isfinite(found)))]
+            raise InvalidInput("table_target", got=f"{wrong!r}")
+        return found
+
+
+def read_table(path: str, target: str) -> Table:
+    """The columns other than `target` become features, in their order. Files that end in .parquet are read as such."""
+    return _read_parquet(path, target) if path.lower().endswith(".parquet") else _read_csv(path, target)
+
+
+def _read_parquet(path: str, target: str) -> Table:
+    reader = parquet()
+    try:
+        content = reader.read_table(path)
+    except (OSError, ValueError) as error:
+        raise InvalidInput("table_not_parquet", path=path, error=error) from error
+    header = list(content.column_names)
+    _check_header(path, header, target)
+    if not content.num_rows:
+        raise InvalidInput("table_empty", path=path, header=False)
+    names = tuple(name for name in header if name != target)
+    features = [_column(path, name, content.column(name).to_pylist()) for name in names]
+    labels = content.column(target).to_pylist()
+    if None in labels:
+        raise InvalidInput("table_gap", path=path, record=labels.index(None) + 1, column=target)
+    return Table(names, np.stack(features, axis=1), tuple(str(one).strip() for one in labels))
+
+
+def _column(path: str, name: str, values: list[Any]) -> Floats:
+    """Numbers, and true and false as 1 and 0."""
+    for place, one in enumerate(values):
+        if not isinstance(one, int | float) or not abs(one) < _LARGEST:
+            raise InvalidInput("table_cell", path=path, unit="record", at=place + 1, column=name, got=f"{one!r:.60}")
+    return np.array(values, float)
+
+
+def _read_csv(path: str, target: str) -> Table:
+    lines = csv.reader(io.StringIO(read_text(path)), strict=True)
+    try:
+        rows = [(lines.line_num, [cell.strip() for cell in row]) for row in lines if row]
+    except csv.Error as error:
+        raise InvalidInput("table_not_csv", path=path, line=lines.line_num, error=error) from error
+    if len(rows) < 2:
+        raise InvalidInput("table_empty", path=path, header=True)
+    header = rows[0][1]
+    _check_header(path, header, target)
+    place = header.index(target)
+    features = [_numbers(path, line, header, row, place) for line, row in rows[1:]]
+    names = tuple(header[:place] + header[place + 1 :])
+    return Table(names, np.array(features, float), tuple(row[place] for _, row in rows[1:]))
+
+
+def _check_header(path: str, header: list[str], target: str) -> None:
+    if target not in header:
+        raise InvalidInput("table_no_target", path=path, target=target, columns=header)
+    twice = [name for name in header if not name or header.count(name) > 1]
+    if twice:
+        raise InvalidInput("table_name_twice", path=path, got=f"{twice[0]!r}")
+    if len(header) < 2:
+        raise InvalidInput("table_no_feature", path=path, got=f"{header}")
+
+
+def _numbers(path: str, line: int, header: list[str], row: list[str], place: int) -> list[float]:
+    if len(row) != len(header):
+        raise InvalidInput("table_row", path=path, line=line, columns=len(header), got=f"{len(row)}")
+    found = []
+    for column, cell in enumerate(row):
+        number = _number(cell)
+        if column != place and not abs(number) < _LARGEST:
+            raise InvalidInput(
+                "table_cell", path=path, unit="line", at=line, column=header[column], got=f"{cell!r:.60}"
+            )
+        found.append(number)
+    return found[:place] + found[place + 1 :]
+
+
+def _number(cell: str) -> float:
+    try:
+        return float(cell) if "_" not in cell else math.nan
+    except ValueError:
+        return math.nan
+
+
+# Whether a classifier says the same of everything: found out from what is public or released, never from the records.
+
+
+_ROWS = 1000
+
+
+def warning_of_one_class(
+    model: PrivateLinearModel, scales: PublicScales, public: Floats | None, where: str
+) -> str | None:
+    """A sentence, if the model has one answer for all `public` rows, or for rows drawn in place of them."""
+    rows = _drawn(model, scales) if public is None else public
+    answers = set(np.asarray(model.predict(rows)).tolist())
+    if len(answers) > 1 or len(rows) < 2:
+        return None
+    test = None if public is None else where
+    return worded("train_one_class", answer=answers.pop(), test=test, rows=_ROWS, bounded=bool(scales.bounded.all()))
+
+
+def _drawn(model: PrivateLinearModel, scales: PublicScales) -> Floats:
+    """Within public bounds, or around the centre that was released, as far as its scale."""
+    source, width = np.random.default_rng(0), len(scales.half)
+    if scales.bounded.all():
+        return source.uniform(-1.0, 1.0, (_ROWS, width))
+    learnt = model.preparation_
+    return np.asarray(learnt.center + learnt.scale * source.normal(size=(_ROWS, width)) / np.sqrt(width))
+
+
+# Ranges of columns that are known without looking at the records: a table of raw numbers becomes one of like scales.
+
+
+_ALL_OTHERS = "*"
+_EXAMPLES = {"--bounds": "age=17:90", "--scale": "age=50"}
+_Range = tuple[float, float]
+
+
+@dataclass(frozen=True, eq=False)
+class PublicScales:
+    """A column x is trained on as (x − middle)/half; `bounded` ones are cut to [−1, 1]."""
+
+    middle: Floats
+    half: Floats
+    bounded: Floats
+
+    @property
+    def norm(self) -> float | None:
+        """That no row exceeds, if every column is bounded."""
+        return math.sqrt(len(self.half)) if self.bounded.all() else None
+
+    def rows(self, features: Floats) -> Floats:
+        """As the model sees them, cut or not."""
+        return np.asarray((features - self.middle) / self.half)
+
+    def cut_rows(self, features: Floats) -> Floats:
+        """As they are trained on."""
+        rows = self.rows(features)
+        return np.where(self.bounded, np.clip(rows, -1.0, 1.0), rows)
+
+    def in_columns(self, coefficients: Floats, intercept: Floats) -> tuple[Floats, Floats]:
+        """The same model of the columns as they are in the file."""
+        raw = coefficients / self.half
+        return raw, intercept - raw @ self.middle
+
+
+def public_scales(names: Sequence[str], bounds: Sequence[str], scales: Sequence[str]) -> PublicScales:
+    """From such as age=17:90 and income=1e5; a column `*` stands for all that are not named."""
+    ranges = {name: _bounds(name, text) for name, text in _named("--bounds", bounds, names)}
+    sizes = {name: _scale(name, text) for name, text in _named("--scale", scales, names)}
+    for name in ranges.keys() & sizes.keys():
+        raise InvalidInput("train_scaled_twice", column=name)
+    given = {**{name: (0.0, size) for name, size in sizes.items()}, **ranges}
+    found = [given.get(name, given.get(_ALL_OTHERS, (0.0, 1.0))) for name in names]
+    bounded = [name in ranges or (name not in sizes and _ALL_OTHERS in ranges) for name in names]
+    middle, half = np.array(found).T
+    return PublicScales(middle, half, np.array(bounded))
+
+
+def _named(option: str, texts: Sequence[str], names: Sequence[str]) -> list[tuple[str, str]]:
+    found = []
+    for text in texts:
+        name, is_there, value = text.rpartition("=")
+        if not is_there:
+            raise InvalidInput("train_scale_form", option=option, example=_EXAMPLES[option], got=f"{text!r:.60}")
+        if name not in (*names, _ALL_OTHERS):
+            raise InvalidInput("train_scale_column", option=option, column=name, columns=names)
+        found.append((name, value))
+    return found
+
+
+def _bounds(name: str, text: str) -> _Range:
+    low, is_there, high = text.partition(":")
+    try:
+        ends = float(low), float(high)
+    except ValueError:
+        ends = (math.nan, math.nan)
+    if not is_there or not -1e100 < ends[0] < ends[1] < 1e100:
+        raise InvalidInput("train_bounds_form", column=name, got=f"{text!r:.60}")
+    return (ends[0] + ends[1]) / 2, (ends[1] - ends[0]) / 2
+
+
+def _scale(name: str, text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        raise InvalidInput("train_scale_number", column=name, got=f"{text!r:.60}") from None
+    return checked_number(f"--scale of {name}", number, POSITIVE)

@@ -1,12 +1,16 @@
-"""What users give an estimator, or leave out: what is learnt from the data instead is said aloud."""
+"""What users give an estimator or leave out, and what is learnt outside the mechanism: all is said aloud."""
 
 from __future__ import annotations
 
+import sys
 import warnings
+from collections.abc import Iterator
 from numbers import Integral
+from types import FrameType
 from typing import Any
 
 import numpy as np
+from sklearn.pipeline import Pipeline
 from sklearn.utils import check_random_state
 
 from lastiterate.curves.adjacency import ADD_OR_REMOVE_ONE, REPLACE_ONE, Adjacency
@@ -20,10 +24,13 @@ from lastiterate.errors import (
     checked_number,
     worded,
 )
-from lastiterate.estimators.leaks import Leaks, outside
-from lastiterate.facts import fact
+from lastiterate.facts import Fact, fact
 from lastiterate.numerics.arrays import Floats
-from lastiterate.training.records import count_longer
+from lastiterate.report.english import warning
+from lastiterate.training.data import count_longer
+
+# What users give an estimator, or leave out: what is learnt from the data instead is said aloud.
+
 
 FLOATS = (np.float64, np.float32)
 _SHORTEST = 1e-6  # where all rows are 0
@@ -81,3 +88,87 @@ def say_if_counted(adjacency: Adjacency, records: int, leaks: Leaks) -> None:
     """Whether a record is there or not, the number of records tells; and sums are divided by it."""
     if adjacency is ADD_OR_REMOVE_ONE:
         leaks.say(fact("records_counted", records=records))
+
+
+# Whatever is learnt from the data outside the mechanism is said aloud, and kept for the report.
+
+
+# Parts of scikit-learn that neither fit a second model nor look at records: wrappers of `fit`, and pipelines, whose steps
+# estimators/upstream.py looks at. Whatever else calls a private fit may do either.
+_HARMLESS = (
+    "sklearn.base",
+    "sklearn.pipeline",
+    "sklearn.utils",
+    "sklearn.compose._column_transformer",
+    "sklearn._config",
+    "sklearn.callback",
+)
+_OURS = "lastiterate.estimators"
+
+
+class Leaks:
+    """What one fit has learnt outside the mechanism."""
+
+    def __init__(self) -> None:
+        self.found: list[Fact] = []
+
+    def say(self, leak: Fact) -> None:
+        """Warn of what was learnt, with advice, and keep it for the report."""
+        self.found.append(leak)
+        warnings.warn(PrivacyLeak(warning(leak), leak), stacklevel=outside())
+
+    def say_if_repeated(self) -> None:
+        """Say aloud that something else than a pipeline calls this fit: a search, an ensemble, a chain, an unknown object.
+
+        Such fits are many on the same records, often compared by their scores, or see records that were looked at before.
+        """
+        callers = list(_unknown_callers())
+        if found := dict.fromkeys([name for name, known in callers if known] or [name for name, _ in callers]):
+            self.say(fact("called_by", callers=" and ".join(found)))
+
+
+def _unknown_callers() -> Iterator[tuple[str, bool]]:
+    """The callers of this fit that are part of scikit-learn, or have a `fit` of their own, and are not known to be harmless.
+
+    Each with whether it is the name of a class. A job of joblib is a caller, too: in another process nothing else is left
+    of an ensemble that fits in parallel.
+    """
+    frame, in_pipeline = sys._getframe(1).f_back, False
+    while frame is not None:
+        module, name = str(frame.f_globals.get("__name__", "")), frame.f_code.co_name
+        caller = _owner(frame)
+        if module.startswith(_HARMLESS):
+            in_pipeline = in_pipeline or module == "sklearn.pipeline"
+            if isinstance(caller, Pipeline) and type(caller) is not Pipeline:
+                yield type(caller).__name__, True
+        elif module.startswith("sklearn."):
+            yield (name, False) if caller is None else (type(caller).__name__, True)
+        elif module.startswith("joblib.parallel"):
+            if not in_pipeline:
+                yield "a parallel job", False
+        elif caller is not None and not module.startswith(_OURS):
+            yield type(caller).__name__, True
+        frame = frame.f_back
+
+
+def _owner(frame: FrameType) -> Any:
+    """The object with a `fit` whose method the frame executes; None if it is no such method."""
+    code = frame.f_code
+    first = frame.f_locals.get(code.co_varnames[0]) if code.co_argcount else None
+    return first if callable(getattr(type(first), "fit", None)) and hasattr(type(first), code.co_name) else None
+
+
+def _callers() -> list[str]:
+    names: list[str] = []
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        names.append(str(frame.f_globals.get("__name__", "")))
+        frame = frame.f_back
+    return names
+
+
+def outside() -> int:
+    """How far up the caller is that is neither this package nor scikit-learn, which wraps it."""
+    names = _callers()
+    own = [name.startswith(("lastiterate.estimators", "sklearn.")) for name in names]
+    return own.index(False) if False in own else 1

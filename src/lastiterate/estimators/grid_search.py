@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
@@ -12,17 +13,28 @@ from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
-from lastiterate.curves.per_trial import checked_trials
+from lastiterate.accounting.account import account
+from lastiterate.accounting.least_noise import largest_spending
+from lastiterate.curves.selected import checked_trials
 from lastiterate.curves.trials import Geometric, Trials
 from lastiterate.errors import INSIDE_UNIT, POSITIVE, InvalidInput, PrivacyLeak, Unavailable, checked_number
-from lastiterate.estimators.given import FLOATS, dense, say_if_counted, seed_of
-from lastiterate.estimators.leaks import Leaks
-from lastiterate.estimators.search_plan import SearchPlan, search_plan, search_plan_within
-from lastiterate.estimators.trial import check_trial, model_of, prefix_of, private_parts_of, silent, trial_of
+from lastiterate.estimators.given import FLOATS, Leaks, dense, say_if_counted, seed_of
+from lastiterate.estimators.trial import (
+    Validation,
+    check_trial,
+    model_of,
+    planned_run,
+    prefix_of,
+    private_parts_of,
+    silent,
+    trial_of,
+    validation_of,
+)
 from lastiterate.estimators.upstream import upstream_of_this_fit
-from lastiterate.estimators.validation import Validation, validation_of
 from lastiterate.facts import fact
 from lastiterate.numerics.randomness import Source, choices
+from lastiterate.runs.run import Run
+from lastiterate.selection.select import Selection, select
 from lastiterate.training.data import check_unmasked
 
 _SELECTED = fact("best_of_trials")
@@ -204,3 +216,63 @@ def _check_upstream() -> None:
     upstream = upstream_of_this_fit()
     if upstream.private or upstream.others:
         raise InvalidInput("search_after_learning", field="estimator")
+
+
+# All that a search will do, decided from public numbers before the first trial.
+
+
+Setting = dict[str, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class SearchPlan:
+    """Which settings may be drawn and what each will run, how trials are scored, and the guarantee of the whole search."""
+
+    estimator: Any
+    settings: tuple[tuple[Setting, Run], ...]
+    validation: Validation
+    guarantee: Selection
+    delta: float
+
+    @property
+    def epsilon(self) -> float:
+        """Of the whole search."""
+        return float(self.guarantee.epsilon(self.delta))
+
+
+def search_plan(
+    estimator: Any, settings: Sequence[Setting], features: Any, validation: Validation, trials: Trials
+) -> SearchPlan:
+    """Of trials that spend what the estimator says: the worst setting counts, whichever are drawn."""
+    model, delta = model_of(estimator), _delta_of(estimator)
+    scored = validation.spending(model.epsilon, delta)
+    runs = [planned_run(trial_of(estimator, setting), features) for setting in settings]
+    reports = [account(run, delta) for run in dict.fromkeys(runs)]
+    guarantee = select([*reports, *scored.guarantees(runs[0].adjacency)], trials=trials)
+    return SearchPlan(estimator, tuple(zip(settings, runs, strict=True)), scored, guarantee, delta)
+
+
+def search_plan_within(
+    epsilon: float,
+    estimator: Any,
+    settings: Sequence[Setting],
+    features: Any,
+    validation: Validation,
+    trials: Trials,
+) -> SearchPlan:
+    """Of trials that spend as much as the whole search may, with this ε at the estimator's δ."""
+    prefix = prefix_of(estimator)
+
+    def made(spent: float) -> tuple[SearchPlan, float]:
+        spending = clone(estimator).set_params(**{f"{prefix}epsilon": spent})
+        plan = search_plan(spending, settings, features, validation, trials)
+        return plan, plan.epsilon
+
+    plan = largest_spending(made, epsilon=epsilon, delta=_delta_of(estimator), trials=trials)
+    if not plan.epsilon <= epsilon:
+        raise Unavailable("search_overspent", epsilon=plan.epsilon, most=epsilon)
+    return plan
+
+
+def _delta_of(estimator: Any) -> float:
+    return checked_number("delta", model_of(estimator).delta, INSIDE_UNIT)

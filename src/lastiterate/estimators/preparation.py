@@ -17,6 +17,7 @@ from lastiterate.curves.notion import with_caveats
 from lastiterate.errors import INSIDE_UNIT, POSITIVE, checked_number
 from lastiterate.estimators.given import (
     FLOATS,
+    Leaks,
     adjacency_of,
     delta_of,
     dense,
@@ -25,9 +26,7 @@ from lastiterate.estimators.given import (
     seed_of,
     warn_of_longer,
 )
-from lastiterate.estimators.leaks import Leaks
-from lastiterate.estimators.prepared import ShortRows
-from lastiterate.estimators.spending import PreparationBudget
+from lastiterate.estimators.prepared import PreparationBudget, ShortRows
 from lastiterate.facts import Fact
 from lastiterate.numerics.normal_gap import shift_below
 from lastiterate.numerics.norms import row_norms_above

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from lastiterate.numerics.arrays import Floats, Indices
-from lastiterate.training.data import shortened_rows
-from lastiterate.training.preparation import Preparation
-from lastiterate.training.records import parts_of
-from lastiterate.training.sources import RecordSource, on_disk
+from lastiterate.numerics.rounding import down, up
+from lastiterate.training.data import RecordSource, on_disk, parts_of, shortened_rows
+from lastiterate.training.preparation import Preparation, Spent
 
 ROWS_AT_ONCE = 2048
 
@@ -77,3 +77,48 @@ def _with_constant(features: Floats, constant: float) -> Floats:
     if not constant:
         return features
     return np.hstack([features, np.full((len(features), 1), constant, features.dtype)])
+
+
+# What part of the budget goes to preparing the data: squares of mu add up.
+
+
+# Of mu².
+_LEAST = 1e-12  # that is left for a plan; where nothing is left, calibration says so
+_CENTER, _SCALE, _TARGET_CENTER = 0.1, 0.01, 0.05
+
+
+@dataclass(frozen=True)
+class PreparationBudget:
+    """For features and for targets, None where nothing is learnt of them; and what was spent `before`, upstream."""
+
+    features: Spent | None = None
+    targets: Spent | None = None
+    before: float = 0.0
+
+    @classmethod
+    def of_features(cls, mu: float, centred: bool) -> PreparationBudget:
+        """Where rows keep their origin, no centre is paid for."""
+        return cls(_parts(mu, _CENTER if centred else 0.0))
+
+    @staticmethod
+    def all_of(mu: float) -> Spent:
+        """For features alone, in the same proportion; a hair less, so that both together are no more than mu."""
+        part = down(mu, by=1e-9) / math.sqrt(_CENTER + _SCALE)
+        return _parts(part, _CENTER)
+
+    def and_targets(self, mu: float, centred: bool) -> PreparationBudget:
+        return replace(self, targets=_parts(mu, _TARGET_CENTER if centred else 0.0))
+
+    @property
+    def mu(self) -> float:
+        """Of all of it."""
+        parts = [part.mu for part in (self.features, self.targets) if part is not None]
+        return up(math.hypot(self.before, *parts), operations=len(parts))
+
+    def left_of(self, mu: float) -> float:
+        """What is left for training."""
+        return math.sqrt(max(mu**2 - self.mu**2, _LEAST * mu**2))
+
+
+def _parts(mu: float, center: float) -> Spent:
+    return Spent(math.sqrt(center) * mu, math.sqrt(_SCALE) * mu)

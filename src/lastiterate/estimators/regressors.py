@@ -12,17 +12,16 @@ from sklearn.base import RegressorMixin
 from lastiterate.curves.adjacency import Adjacency
 from lastiterate.errors import POSITIVE, PrivacyLeak, checked_number, must_be, shown, worded
 from lastiterate.estimators.base import DataShape, PrivateLinearModel
-from lastiterate.estimators.leaks import Leaks, outside
-from lastiterate.estimators.prepared import ROWS_AT_ONCE
-from lastiterate.estimators.spending import PreparationBudget
+from lastiterate.estimators.given import Leaks, outside
+from lastiterate.estimators.prepared import ROWS_AT_ONCE, PreparationBudget
 from lastiterate.facts import fact
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.randomness import Source
 from lastiterate.runs import losses
 from lastiterate.runs.losses import Loss
+from lastiterate.training.data import parts_of
 from lastiterate.training.plans.plan import MOST_PASSES, Way
 from lastiterate.training.preparation import PrivateRows, only_scaled
-from lastiterate.training.records import parts_of
 
 REGRESSIONS = ("huber", "ridge")
 _FARTHEST = 4.0  # from the centre, in units of their own scale: targets beyond are cut

@@ -18,7 +18,7 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, OrdinalEnc
 
 from lastiterate.curves.adjacency import Adjacency
 from lastiterate.errors import InvalidInput
-from lastiterate.estimators.leaks import Leaks
+from lastiterate.estimators.given import Leaks
 from lastiterate.estimators.preparation import EachRow, PrivatePreparation
 from lastiterate.facts import fact
 from lastiterate.numerics.rounding import up

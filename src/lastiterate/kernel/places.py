@@ -9,8 +9,8 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from .merged_steps import RecordSteps, latest_turns
 from .steps import Counts, Floats, Steps, greatest
-from .turns import RecordSteps, latest_turns
 
 MOST_PLACES = 512
 _NEAR_THE_END = 128

@@ -1,10 +1,8 @@
 """Mechanisms other than training: Markov kernels, couplings, diffusions, the exponential mechanism; to analyse and run."""
 
-from lastiterate.mechanisms.additive import GaussianAfterGaussian, LaplaceAfterLaplace, LipschitzThenGaussian
-from lastiterate.mechanisms.amplified import Amplified, Clause
+from lastiterate.mechanisms.additive import GaussianAfterGaussian, LaplaceAfterLaplace, LipschitzThenGaussian, Release
 from lastiterate.mechanisms.diffusions import Brownian, Diffusion, OrnsteinUhlenbeck
-from lastiterate.mechanisms.kernels import FiniteKernel, GaussianKernel, LipschitzGaussianKernel
-from lastiterate.mechanisms.release import Release
+from lastiterate.mechanisms.kernels import Amplified, Clause, FiniteKernel, GaussianKernel, LipschitzGaussianKernel
 from lastiterate.mechanisms.sampling import Sample, exponential_mechanism, langevin
 
 __all__ = [

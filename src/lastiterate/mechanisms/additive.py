@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,14 +12,14 @@ import numpy as np
 from lastiterate.curves.gaussian import GaussianDP
 from lastiterate.curves.profile import Profile
 from lastiterate.curves.renyi import DEFAULT_ORDERS, RenyiDP
-from lastiterate.errors import FINITE, POSITIVE, check_fields, checked_array, must_be
-from lastiterate.mechanisms.release import Release, mapped, released
-from lastiterate.mechanisms.rounded import gaussian
+from lastiterate.display import summary
+from lastiterate.errors import FINITE, POSITIVE, check_fields, checked_array, must_be, shown
 from lastiterate.numerics.arrays import Floats
-from lastiterate.numerics.exact_noise import laplace, normal
+from lastiterate.numerics.exact_noise import NoiseLaw, laplace, normal
 from lastiterate.numerics.randomness import Source
 from lastiterate.numerics.roots import decreasing_root
 from lastiterate.numerics.rounding import up
+from lastiterate.training.objectives import leaves
 
 _SPLITS = np.linspace(0.0, 1.0, 201)
 
@@ -178,3 +178,49 @@ def _beyond_linear(x: Floats) -> Floats:
     """e^x − 1 − x."""
     series = np.polyval([1 / math.factorial(k) for k in range(14, 1, -1)] + [0.0, 0.0], x)
     return np.where(np.abs(x) < 0.5, series, np.expm1(x) - x)
+
+
+# What leaves a mechanism.
+
+
+@dataclass(frozen=True, eq=False)
+class Release:
+    """A value with noise. If `private` is False, its noise came from a seed, and it must not be released."""
+
+    value: np.ndarray
+    private: bool
+
+    def __repr__(self) -> str:
+        return summary(self, f"value of shape {self.value.shape}", f"private={self.private}")
+
+
+def released(value: Any, noises: Sequence[tuple[NoiseLaw, float]], source: Source, factor: float = 1.0) -> Release:
+    """factor·value with these noises, rounded to a public grid: its law is exact."""
+    return Release(leaves(checked_value(value), noises, source, factor), source.private)
+
+
+def checked_value(value: Any) -> Floats:
+    """Finite numbers, of any shape."""
+    return np.asarray(checked_array("value", value, FINITE), float)
+
+
+def mapped(function: Any, value: Any) -> Floats:
+    """What the map of a mechanism makes of a value."""
+    checked_function("map", function)
+    return checked_value(function(checked_value(value)))
+
+
+def checked_function(name: str, function: Any) -> None:
+    if not callable(function):
+        raise must_be(name, "a function", f"{shown(function):.60}")
+
+
+# Gaussian guarantees from formulas of a few operations.
+
+
+LEAST = 1e-300  # what rounds to 0 is not perfect privacy
+
+
+def gaussian(mu: float) -> GaussianDP:
+    """μ-GDP, rounded up, and never perfect privacy."""
+    return GaussianDP(max(up(mu), LEAST))

@@ -28,8 +28,7 @@ from lastiterate.errors import (
     must_be,
     shown,
 )
-from lastiterate.mechanisms.release import Release, checked_function, released
-from lastiterate.mechanisms.rounded import gaussian
+from lastiterate.mechanisms.additive import Release, checked_function, gaussian, released
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.exact_noise import normal
 from lastiterate.numerics.randomness import Source

@@ -14,28 +14,26 @@ from typing import Any
 import numpy as np
 
 from lastiterate.accounting.report import Report
-from lastiterate.curves.best import best
-from lastiterate.curves.bounded_range import BoundedRange
+from lastiterate.curves.minimum import best
 from lastiterate.curves.notion import Notion
+from lastiterate.curves.profile import BoundedRange
 from lastiterate.display import summary
 from lastiterate.errors import FINITE, NON_NEGATIVE, POSITIVE, InvalidInput, checked_array, checked_number
 from lastiterate.facts import Fact, fact
-from lastiterate.mechanisms.release import checked_function
-from lastiterate.mechanisms.rounded import LEAST, gaussian
+from lastiterate.mechanisms.additive import LEAST, checked_function, gaussian
 from lastiterate.numerics.arrays import Floats, Indices
 from lastiterate.numerics.randomness import Source
 from lastiterate.numerics.rounding import up
 from lastiterate.plots import draw_trace
-from lastiterate.runs.arithmetic import STRAYING, Arithmetic
 from lastiterate.runs.batches import FullBatch
 from lastiterate.runs.domains import Ball, Unbounded
 from lastiterate.runs.losses import general
-from lastiterate.runs.noise import Langevin
+from lastiterate.runs.noise import STRAYING, Arithmetic, Langevin
 from lastiterate.runs.run import Run
+from lastiterate.training.checkpoint import State
 from lastiterate.training.objectives import Objective
-from lastiterate.training.state import State
-from lastiterate.training.trained import SEEDED, report_of
-from lastiterate.training.walk import walked
+from lastiterate.training.steps import walked
+from lastiterate.training.train import SEEDED, report_of
 
 Gradient = Callable[[Floats], Floats]
 

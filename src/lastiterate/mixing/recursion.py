@@ -12,12 +12,14 @@ interpolated in e^ε, in which it is convex, so that a chord lies above it.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from lastiterate.curves.profile import LARGEST_TABLED, Profile
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.rounding import down, up
 
@@ -82,3 +84,80 @@ def for_ever(block: Block, known: Floats, rounds: int) -> Floats:
             return following
         profile = following
     return profile
+
+
+# Grids of ε for profile recursions: a coarse one first, narrowed until the profile fills it.
+#
+# Whatever the grid, a profile on it is valid: where it ends is a matter of tightness.
+
+
+COARSE = 40  # cells: a round takes the square of it, and a coarse grid only finds where the fine one has to end
+SMALLEST = 1e-17  # profiles are followed down to here, below any δ that is asked for; a longer grid would be coarser
+
+
+def even(largest: float, cells: int) -> Floats:
+    return largest * np.arange(cells + 1) / cells
+
+
+def chords(epsilons: Floats, known_epsilons: Floats, deltas: Floats) -> Floats:
+    """Between known points of a profile, the chord in e^ε, in which it is convex; beyond the last, what it is there."""
+    return up(np.interp(np.exp(epsilons), np.exp(known_epsilons), deltas))
+
+
+def narrowed(reach: float, filled: int, settle: Callable[[Floats, Floats], Floats]) -> tuple[Floats, Floats]:
+    """A coarse grid that ends where the profile has fallen to its smallest, and not long before; and that profile.
+
+    `settle` makes of a grid and of a valid profile on it a better one. If the profile is not yet negligible after `filled`
+    cells, the grid is fine enough.
+    """
+    grid = even(reach, COARSE)
+    known = np.ones_like(grid)
+    while True:
+        known = settle(grid, known)
+        small = np.flatnonzero(known <= SMALLEST)
+        if not small.size or small[0] > filled or grid[-1] < 1e-9:
+            return grid, known
+        narrower = even(float(grid[max(small[0], 1)]) * 1.02, COARSE)
+        grid, known = narrower, chords(narrower, grid, known)
+
+
+# The profile recursion over many blocks, as a privacy profile: which grid to put it on.
+#
+# Whatever the grid, the profile is valid. The scale of the answer is not known before: it may be that of the block from
+# any
+# two states, or far below it. So a coarse grid comes first, and is narrowed until the answer fills it.
+
+
+Bound = Callable[[Floats], Floats]
+
+_FINE = 128  # cells: a round takes the square of it
+_FILLED = 26  # cells of a coarse grid: if the profile is not yet negligible there, it is fine enough
+_ROUNDS = 400  # each gives a bound; they end when nothing falls by 1e-4, and this ends those that fall slowly for long
+_FEW = 40  # blocks that are gone through one by one, which is cheap; beyond, the bound for any number of blocks serves
+_APART_POINTS = 400  # chords lie above M: with fewer points by more
+
+
+def mixed_profile(common: Bound, apart: Bound, blocks: int) -> Profile:
+    """δ(ε) after so many blocks; `common` and `apart` are upper bounds on d and M, for arrays of ε."""
+    reach = _reach(apart)
+    apart_epsilons = reach * np.linspace(0.0, 1.0, _APART_POINTS) ** 2
+    table = np.minimum.accumulate(apart(apart_epsilons))
+
+    def block(grid: Floats) -> Block:
+        return Block(grid, common(grid), apart_epsilons, table)
+
+    grid, known = narrowed(reach, _FILLED, lambda grid, known: for_ever(block(grid), known, _ROUNDS))
+    epsilons = even(float(grid[-1]), _FINE)
+    if blocks <= _FEW:
+        deltas = from_common_start(block(epsilons), blocks)
+    else:
+        deltas = for_ever(block(epsilons), chords(epsilons, grid, known), _ROUNDS)
+    return Profile(epsilons=np.append(epsilons, apart_epsilons), deltas=np.append(deltas, table))
+
+
+def _reach(bound: Bound) -> float:
+    """An ε beyond which the bound is negligible."""
+    reach = 1e-3
+    while reach < LARGEST_TABLED and bound(np.array([reach])).item() > SMALLEST * 1e-4:
+        reach *= 1.5
+    return min(reach, LARGEST_TABLED)

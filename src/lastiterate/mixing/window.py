@@ -7,17 +7,19 @@ window). The evaluator is `joined`; how ε is split is searched.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
 from lastiterate.curves.adjacency import REPLACE_ONE, Adjacency
-from lastiterate.curves.either import Either
+from lastiterate.curves.minimum import Either
 from lastiterate.curves.notion import Notion
 from lastiterate.mixing.table import Tabled
-from lastiterate.mixing.tail import Tail
 from lastiterate.numerics.arrays import Floats
+from lastiterate.numerics.normal_gap import gap_estimate, log_gap_above
+from lastiterate.numerics.roots import FARTHEST, decreasing_root, newton_root
 from lastiterate.numerics.rounding import down, up
 
 # Of δ for the tail: any share is valid, and ε is flat around the best one, in the logarithm of the share. The best by its
@@ -142,3 +144,116 @@ class WindowTail(Notion):
             return split, split
         left = log_delta + float(np.log1p(-share)) - split - 1e-12 * (1 + split)
         return up(split + self._tabled.epsilon(left)), split
+
+
+# What is left of a distance that is random.
+
+
+_TOLERANCE = 1e-12  # of ε, in a search: the rest is told what was taken
+_ABOVE = 1e-9  # of an estimate: so much beyond it the bound is seen to hold, mostly
+_CLOSE = 1e-11  # of an estimate
+
+
+@dataclass(frozen=True, eq=False)
+class Tail:
+    """States whose distance is random: μ_1 ≤ μ_2 ≤ … with how likely it is that the one before does not do."""
+
+    mus: Floats
+    weights: Floats
+
+    def log_delta(self, epsilons: Floats) -> Floats:
+        """log Σ weight·θ_ε(μ), rounded up."""
+        if not self.mus.any():
+            return np.full_like(epsilons, -np.inf)
+        logs = log_gap_above(epsilons[:, None], np.maximum(self.mus, 1e-300)) + self._log_weights
+        total = np.logaddexp.reduce(logs, axis=1)
+        return np.minimum(total + 1e-14 * (1 + np.abs(total)), 0.0)
+
+    def epsilon(self, log_deltas: Floats) -> Floats:
+        """About the least ε at which `log_delta` is no more than this, seen to hold there; ∞ where it is astronomical."""
+        if not self.mus.any():
+            return np.zeros_like(log_deltas)
+        beyond = self.epsilon_estimate(log_deltas) * (1 + _ABOVE)
+        return beyond if (self.log_delta(beyond) <= log_deltas).all() else self._searched(log_deltas)
+
+    def _searched(self, log_deltas: Floats) -> Floats:
+        high = self._above(log_deltas)
+        while (short := (self.log_delta(high) > log_deltas) & (high < FARTHEST)).any():
+            high = np.where(short, 2 * high, high)
+        root = decreasing_root(lambda x: self.log_delta(x) - log_deltas, np.zeros_like(high), high, _TOLERANCE)
+        return np.where(self.log_delta(root) <= log_deltas, root, np.inf)
+
+    def epsilon_estimate(self, log_deltas: Floats) -> Floats:
+        """The same, nearly: to steer a search."""
+        if not self.mus.any():
+            return np.zeros_like(log_deltas)
+        return newton_root(self._estimated, log_deltas, 2 * self._above(log_deltas), _CLOSE)
+
+    def _estimated(self, epsilons: Floats) -> tuple[Floats, Floats]:
+        """About log Σ weight·θ_ε(μ), and its slope in ε."""
+        log_densities, gaps, falls = gap_estimate(epsilons[:, None], np.maximum(self.mus, 1e-300))
+        logs = np.maximum(log_densities + self._log_weights, -1e300)
+        top = logs.max(axis=1)
+        parts = np.exp(logs - top[:, None])
+        total = (parts * gaps).sum(axis=1)
+        return top + np.log(total), -(parts * falls).sum(axis=1) / total
+
+    @cached_property
+    def _log_weights(self) -> Floats:
+        with np.errstate(divide="ignore"):
+            return np.log(self.weights)
+
+    def _above(self, log_deltas: Floats) -> Floats:
+        """About what the largest μ alone would take: θ_ε(μ) ≤ e^{−a²/2} at ε = μ²/2 + μ·a."""
+        largest = min(float(self.mus.max()), FARTHEST**0.5)
+        return largest**2 / 2 + largest * np.sqrt(-2.0 * np.minimum(log_deltas, 0.0)) + 1e-300
+
+
+# What a block of steps reveals: from one common state, and from any two states. Trusted.
+
+
+_WINDOWS = 24  # ways to split ε, each valid: fewer are looser, more take longer
+
+
+@dataclass(frozen=True, eq=False)
+class Ends:
+    """`common`: the guarantee from one state. `apart`: the μ of any two states, the record in every batch that it may be in.
+
+    `same`: the μ of any two states on the same data. ∞ where there is none.
+    """
+
+    common: Notion
+    common_mu: float
+    apart: float
+    same: float
+
+    def common_delta(self, epsilons: Floats) -> Floats:
+        """d: the better of sampling and of the record in every batch."""
+        in_every_batch = up(np.exp(_log_gap(epsilons, self.common_mu)))
+        return np.minimum(self._table.delta(epsilons), in_every_batch)
+
+    @cached_property
+    def _table(self) -> Tabled:
+        return Tabled(self.common)
+
+    def apart_delta(self, epsilons: Floats) -> Floats:
+        """M: the record in every batch, or the same data first and then the record (window and tail)."""
+        log_direct = _log_gap(epsilons, self.apart)
+        if math.isfinite(self.same):
+            windows, log_windows = self._windows
+            splits = epsilons[:, None] - windows
+            log_tail = Tail(np.array([self.same]), np.ones(1)).log_delta(np.maximum(splits, 0.0).ravel())
+            bounds = joined(log_tail.reshape(splits.shape), np.maximum(splits, 0.0), log_windows)
+            log_direct = np.minimum(log_direct, np.where(splits >= 0, bounds, 0.0).min(axis=1))
+        return np.minimum(up(np.exp(log_direct)), 1.0)
+
+    @cached_property
+    def _windows(self) -> tuple[Floats, Floats]:
+        """A few ε, and log d there."""
+        epsilons = self._table.reach * np.linspace(0.0, 1.0, _WINDOWS) ** 1.5
+        with np.errstate(divide="ignore"):
+            return epsilons, np.log(self.common_delta(epsilons))
+
+
+def _log_gap(epsilons: Floats, mu: float) -> Floats:
+    return log_gap_above(epsilons, mu) if math.isfinite(mu) else np.zeros_like(epsilons)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -30,3 +31,31 @@ def either_way(condition: Any, where: Callable[..., Floats], elsewhere: Callable
     found[condition] = where(*(one[condition] for one in of))
     found[~condition] = elsewhere(*(one[~condition] for one in of))
     return found
+
+
+# Convex minorants of points.
+
+
+def lower_hull(x: Floats, y: Floats) -> tuple[Floats, Floats]:
+    """The vertices of the greatest convex function below the points (x increasing)."""
+    kept: list[int] = []
+    for i in range(x.size):
+        while len(kept) > 1 and _above_chord(x, y, kept[-2], kept[-1], i):
+            kept.pop()
+        kept.append(i)
+    return x[kept], y[kept]
+
+
+def _above_chord(x: Floats, y: Floats, left: int, middle: int, right: int) -> bool:
+    rise = (y[right] - y[left]) * (x[middle] - x[left])
+    return bool((y[middle] - y[left]) * (x[right] - x[left]) >= rise)
+
+
+# The divisors of a whole number.
+
+
+def divisors(number: int) -> tuple[int, ...]:
+    """All of them, in order."""
+    small = np.arange(1, math.isqrt(number) + 1)
+    found = small[number % small == 0]
+    return tuple(int(one) for one in np.union1d(found, number // found))

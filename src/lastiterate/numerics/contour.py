@@ -15,10 +15,8 @@ from functools import cached_property
 import numpy as np
 
 from lastiterate.numerics.arrays import ROUNDOFF, Complexes, Floats
-from lastiterate.numerics.cumulant import Cumulant
-from lastiterate.numerics.excess import log_aliases, log_less, log_or_lowest, log_peak
-from lastiterate.numerics.panels import TooFine
-from lastiterate.numerics.tilted import Tilted, variations
+from lastiterate.numerics.cumulant import Cumulant, log_aliases, log_less, log_or_lowest, log_peak
+from lastiterate.numerics.tilted import Tilted, TooFine, variations
 
 # Fewer measured values leave the bounds between them loose and the cut far out; more take longer to measure.
 _PER_OCTAVE = 4

@@ -16,7 +16,7 @@ import numpy as np
 from scipy import fft
 
 from lastiterate.numerics.arrays import ROUNDOFF, Floats
-from lastiterate.numerics.excess import log_aliases, log_less, log_or_lowest, log_peak
+from lastiterate.numerics.cumulant import log_aliases, log_less, log_or_lowest, log_peak
 from lastiterate.numerics.roots import positive_guess
 from lastiterate.numerics.rounding import up
 

@@ -8,8 +8,7 @@ import numpy as np
 from scipy.special import ndtr, ndtri_exp
 
 from lastiterate.numerics.arrays import Floats
-from lastiterate.numerics.octaves import Inside, Law, Octaves, Side, lowered
-from lastiterate.numerics.positive_sum import octaves, summed
+from lastiterate.numerics.positive_sum import Inside, Law, Octaves, Side, lowered, octaves, summed
 from lastiterate.numerics.rounding import up
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(10)

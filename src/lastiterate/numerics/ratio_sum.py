@@ -15,9 +15,8 @@ from numpy.typing import NDArray
 
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.contour import Contour, Effort, draw_contour
-from lastiterate.numerics.cumulant import Cumulant
+from lastiterate.numerics.cumulant import LONGEST_EXTRAPOLATION, Cumulant, log_peak
 from lastiterate.numerics.discretise import MixedRatio, Ratio, from_above, from_below
-from lastiterate.numerics.excess import LONGEST_EXTRAPOLATION, log_peak
 from lastiterate.numerics.lattice import DirectSum, LatticeSum, Masses, TiltedSum, lattice_sum
 from lastiterate.numerics.mixture_ratio import MIXTURE_OVER_NORMAL, NORMAL_OVER_MIXTURE, Family
 from lastiterate.numerics.normal_gap import threshold_above

@@ -6,6 +6,7 @@ part 2⁻⁵² for each of `operations`: twice what these can have lost, which l
 
 from __future__ import annotations
 
+import math
 from typing import TypeVar
 
 from lastiterate.numerics.arrays import Floats
@@ -29,3 +30,15 @@ def up(value: Number, operations: int = FORMULA, by: float | None = None) -> Num
 def down(value: Number, operations: int = FORMULA, by: float | None = None) -> Number:
     """At most what the value would be, computed exactly; for numbers that are not negative."""
     return value * (1 - (operations * ULP if by is None else by))
+
+
+# Sums of powers.
+
+
+def geometric_sum(ratio: float, terms: int) -> float:
+    """1 + ratio + ratio² + … with so many terms."""
+    if ratio == 1:
+        return float(terms)
+    if ratio <= 0:
+        return (1 - ratio**terms) / (1 - ratio)
+    return math.expm1(terms * math.log(ratio)) / (ratio - 1)

@@ -10,11 +10,9 @@ from typing import Any
 from lastiterate.digits import above
 from lastiterate.facts import Basis
 from lastiterate.report import english
-from lastiterate.report.charts import ChartLine, chart
-from lastiterate.report.claimed import THEOREMS, Claimed
 from lastiterate.report.digests import digest_of
-from lastiterate.report.label import NOT_STATED
-from lastiterate.report.sheet import RATES, ReportSheet
+from lastiterate.report.label import NOT_STATED, THEOREMS, Claimed
+from lastiterate.report.sheet import RATES, ChartLine, ReportSheet, chart
 from lastiterate.report.text import BASES
 
 _PROMISE = "The promises initialled above hold. Nothing about these records was released except what this page names."

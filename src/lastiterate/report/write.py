@@ -6,11 +6,11 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lastiterate.accounting.plain import finite
+from lastiterate.certificate.replay import finite
 from lastiterate.errors import InvalidInput
 from lastiterate.report.digests import data_digest, digest_of, model_digest
 from lastiterate.report.label import label_of
-from lastiterate.report.page_file import page_of
+from lastiterate.report.page import page_of
 from lastiterate.report.sheet import sheet_of
 from lastiterate.runs.files import checked_path, write_text
 

@@ -18,10 +18,9 @@ from lastiterate.runs.domains import ConvexSet, Unbounded
 from lastiterate.runs.losses import network
 from lastiterate.runs.noise import OnIterate
 from lastiterate.runs.run import Run
-from lastiterate.theorems.block_mixing import BLOCK_MIXING
+from lastiterate.theorems.block_mixing import BLOCK_MIXING, REGULARISED_MIXING
 from lastiterate.theorems.composition import RANDOM_COMPOSITION
 from lastiterate.theorems.papers.asoodeh2023 import CURVED, PROJECTED, REGULARISED, closed_limit_epsilon, limit_epsilon
-from lastiterate.theorems.regularised import REGULARISED_MIXING
 from lastiterate.theorems.theorem import Theorem
 
 _DIAMETER, _CLIP, _STEP_SIZE, _NOISE, _RATE = 3.0, 2.0, 0.01, 1.0, 0.001

@@ -15,9 +15,9 @@ from lastiterate.reproduction.exhibit import Cell, Claim, Exhibit, Made, Setting
 from lastiterate.reproduction.pictures import Panel, Role
 from lastiterate.reproduction.tables import Mark, Row, beside, cells_of, dots, number, tabled
 from lastiterate.runs.batches import Batches, Cyclic, FixedSize, Shuffled
-from lastiterate.runs.length import epochs
 from lastiterate.runs.losses import general, softmax
 from lastiterate.runs.noise import OnMeanGradient
+from lastiterate.runs.per_step import epochs
 from lastiterate.runs.run import Run
 from lastiterate.theorems.composition import PASSES_COMPOSITION, RANDOM_COMPOSITION
 from lastiterate.theorems.papers.bok2024 import CONTRACTING_CYCLIC

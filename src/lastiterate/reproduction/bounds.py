@@ -9,7 +9,7 @@ from functools import lru_cache
 import numpy as np
 
 from lastiterate.accounting.account import account
-from lastiterate.accounting.lower_bound import lower_bound
+from lastiterate.accounting.report import lower_bound
 from lastiterate.auditing.quadratic import exact_mu
 from lastiterate.curves.gaussian import GaussianDP
 from lastiterate.curves.notion import Notion

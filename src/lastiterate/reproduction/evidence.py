@@ -22,7 +22,7 @@ from lastiterate.runs.domains import ConvexSet, Unbounded
 from lastiterate.runs.losses import general, network
 from lastiterate.runs.noise import OnIterate
 from lastiterate.runs.run import Run
-from lastiterate.shift.amplification import amplification
+from lastiterate.shift.distance_bounds import amplification
 from lastiterate.theorems.block_mixing import BLOCK_MIXING
 from lastiterate.theorems.papers.asoodeh2023 import CURVED, PROJECTED, REGULARISED
 from lastiterate.theorems.papers.boninsegna2023 import FIXED_BATCHES

@@ -23,7 +23,7 @@ from lastiterate.reproduction.kong2025_runs import (
     run_of,
 )
 from lastiterate.reproduction.pictures import Curve, Panel, Role, line
-from lastiterate.shift.amplification import amplification
+from lastiterate.shift.distance_bounds import amplification
 from lastiterate.theorems.composition import PASSES_COMPOSITION
 from lastiterate.theorems.shift_engine import SHIFT_ENGINE
 

@@ -10,10 +10,9 @@ from lastiterate.reproduction.exhibit import Agreement, Exhibit, Made, Outcome, 
 from lastiterate.reproduction.pictures import Sheet
 from lastiterate.reproduction.tables import Row, tabled
 from lastiterate.runs.batches import Cyclic, Poisson
-from lastiterate.runs.domains import ConvexSet, Unbounded
+from lastiterate.runs.domains import L1, ConvexSet, Unbounded
 from lastiterate.runs.losses import general, network
 from lastiterate.runs.noise import OnIterate
-from lastiterate.runs.prox import L1
 from lastiterate.runs.run import Run
 from lastiterate.theorems.composition import RANDOM_COMPOSITION
 from lastiterate.theorems.papers.bok2024 import RANDOM_BOUNDED

@@ -28,7 +28,7 @@ from lastiterate.runs.batches import Cyclic, FixedSize
 from lastiterate.runs.domains import ConvexSet
 from lastiterate.runs.noise import OnIterate
 from lastiterate.runs.run import Run
-from lastiterate.shift.amplification import amplification
+from lastiterate.shift.distance_bounds import amplification
 from lastiterate.theorems.composition import PASSES_COMPOSITION
 from lastiterate.theorems.papers.bok2024 import BOUNDED_CYCLIC
 from lastiterate.theorems.papers.kong2025 import BOUNDED_DOMAIN, UNBOUNDED_DOMAIN

@@ -18,8 +18,8 @@ from lastiterate.numerics.arrays import Floats
 from lastiterate.progress import tracked
 from lastiterate.reproduction.bok2024_mnist import DELTA, FEATURE_NORM, NOISE, SHUFFLED, executed
 from lastiterate.runs import losses
-from lastiterate.runs.length import epochs
 from lastiterate.runs.noise import OnMeanGradient
+from lastiterate.runs.per_step import epochs
 from lastiterate.runs.run import Run
 from lastiterate.training.train import train
 

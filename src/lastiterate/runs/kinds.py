@@ -12,12 +12,10 @@ from types import MappingProxyType
 from typing import Any
 
 from lastiterate.runs.batches import BallsAndBins, Cyclic, FixedSize, FullBatch, Poisson, PoissonMean, Shuffled
-from lastiterate.runs.domains import Ball, Box, ConvexSet, Unbounded
+from lastiterate.runs.domains import L1, Ball, Box, ConvexSet, ConvexTerm, ElasticNet, NuclearNorm, Unbounded
 from lastiterate.runs.losses import general, huber, logistic, network, ridge, smooth_hinge, softmax
 from lastiterate.runs.noise import Langevin, OnGradientSum, OnIterate, OnMeanGradient
-from lastiterate.runs.optimizers import SGD, Adam, OtherOptimizer
-from lastiterate.runs.prox import L1, ConvexTerm, ElasticNet, NuclearNorm
-from lastiterate.runs.released import EMA, Average, Last
+from lastiterate.runs.optimizers import EMA, SGD, Adam, Average, Last, OtherOptimizer
 from lastiterate.runs.schedules import cosine, linear, multistep
 
 

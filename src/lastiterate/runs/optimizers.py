@@ -1,7 +1,4 @@
-"""What is done with the noisy gradients: plain steps, momentum, Adam, or anything else that is computed from them.
-
-Units are those of a plain step: `noise` on the iterate is what one noisy gradient, times the step size, adds to it.
-"""
+"""What is done with the noisy gradients, and what is released of the iterates: the last of them, or an average."""
 
 from __future__ import annotations
 
@@ -11,10 +8,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from lastiterate.errors import POSITIVE, Interval, InvalidInput, checked_number, must_be, shown
+from lastiterate.errors import POSITIVE, Interval, InvalidInput, checked_count, checked_number, must_be, shown
 from lastiterate.facts import Fact, fact
 from lastiterate.numerics.arrays import Floats
 from lastiterate.runs.named import names_arguments
+
+# What is done with the noisy gradients: plain steps, momentum, Adam, or anything else that is computed from them.
+#
+# Units are those of a plain step: `noise` on the iterate is what one noisy gradient, times the step size, adds to it.
+
 
 _BELOW_ONE = Interval(0.0, 1.0, low_included=True, high_included=False)
 
@@ -244,3 +246,118 @@ def optimizer_of(value: Any) -> Optimizer:
     if not isinstance(value, Optimizer):
         raise InvalidInput("not_an_optimizer", field="optimizer", got=f"{shown(value):.60}")
     return value
+
+
+# What is released of the iterates: the last of them, or an average.
+
+
+_INSIDE = Interval(0.0, 1.0, low_included=False, high_included=False)
+
+
+class Released(ABC):
+    """What is released at the end and at checkpoints. `kind` is its name in files."""
+
+    kind: ClassVar[str]
+
+    @property
+    def called(self) -> str:
+        """What it is, for the middle of a sentence."""
+        from lastiterate.report.english import released
+
+        return released(self.kind, self.parameter)
+
+    @property
+    def parameter(self) -> float | None:
+        """The number that says more of it than its kind, if there is one."""
+        return None
+
+    @property
+    def plain(self) -> bool:
+        """Whether it is the last iterate."""
+        return False
+
+    @abstractmethod
+    def filtered(self, linear: LinearFilter) -> LinearFilter:
+        """The filter of what is released, once averaging has begun."""
+
+    def begins(self, steps: int) -> int:
+        """After so many steps."""
+        return 0
+
+    @property
+    def slots(self) -> int:
+        """How many arrays an average takes: itself, and what its sum has rounded off."""
+        return 2
+
+    def weight(self, step: int, steps: int) -> float:
+        """How far the average moves towards the iterate of this step, counted from 0, of so many."""
+        return 1.0
+
+
+@dataclass(frozen=True)
+class Last(Released):
+    """The last iterate."""
+
+    kind: ClassVar[str] = "last"
+
+    @property
+    def plain(self) -> bool:
+        return True
+
+    @property
+    def slots(self) -> int:
+        return 0
+
+    def filtered(self, linear: LinearFilter) -> LinearFilter:
+        return linear
+
+
+@dataclass(frozen=True)
+class EMA(Released):
+    """y ← decay·y + (1 − decay)·x after every step, from y = the start; y is released, and no x."""
+
+    decay: float
+    kind: ClassVar[str] = "ema"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "decay", checked_number("decay", self.decay, _INSIDE))
+
+    @property
+    def parameter(self) -> float | None:
+        return self.decay
+
+    def filtered(self, linear: LinearFilter) -> LinearFilter:
+        return linear.averaged(self.decay)
+
+    def weight(self, step: int, steps: int) -> float:
+        return 1 - self.decay
+
+
+@dataclass(frozen=True)
+class Average(Released):
+    """Release the mean of the `last` iterates, of all by default, and no iterate itself."""
+
+    last: int | None = None
+    kind: ClassVar[str] = "average"
+
+    def __post_init__(self) -> None:
+        if self.last is not None:
+            object.__setattr__(self, "last", checked_count("last", self.last))
+
+    @property
+    def parameter(self) -> float | None:
+        return self.last
+
+    def filtered(self, linear: LinearFilter) -> LinearFilter:
+        return linear.averaged(1.0)
+
+    def begins(self, steps: int) -> int:
+        return 0 if self.last is None else max(steps - self.last, 0)
+
+    def weight(self, step: int, steps: int) -> float:
+        """Of a mean that grows: 1, 1/2, 1/3, …; before, the mean is the iterate."""
+        return 1 / max(step + 1 - self.begins(steps), 1)
+
+
+LAST = Last()
+AVERAGE = Average

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from lastiterate.errors import Interval, InvalidInput, checked_array, must_be
+from lastiterate.errors import Interval, InvalidInput, checked_array, checked_count, must_be, shown
 from lastiterate.numerics.arrays import Floats
 from lastiterate.runs.schedules import NamedSchedule, Scheduled
 
@@ -99,3 +101,52 @@ def per_step_shown(value: PerStep) -> str:
     if isinstance(value, NamedSchedule | Scheduled):
         return (value.schedule if isinstance(value, Scheduled) else value).described
     return f"{value:g}" if isinstance(value, float) else f"from {min(value):g} to {max(value):g}"
+
+
+# How long a run is: a number of steps, or of passes over the data.
+
+
+_MOST_STEPS = min(10**12, sys.maxsize // 8)  # on 32-bit platforms, what an array may have
+
+
+@dataclass(frozen=True)
+class Epochs:
+    """A number of passes over the data."""
+
+    count: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "count", checked_count("epochs", self.count))
+
+
+def epochs(count: int) -> Epochs:
+    """A number of passes over the data, for the `steps` of a run. It is kept if the batches are changed."""
+    return Epochs(count)
+
+
+@dataclass(frozen=True)
+class Length:
+    """So many `steps`; `epochs`, where the run was described in passes. Runs of as many steps are as long."""
+
+    steps: int
+    epochs: Epochs | None = field(default=None, compare=False)
+
+    def __repr__(self) -> str:
+        return f"{self.steps} steps" if self.epochs is None else f"{self.epochs.count} epochs"
+
+    def with_batches(self, per_epoch: int) -> Length:
+        """With so many batches in an epoch: the same passes, or the same steps."""
+        return self if self.epochs is None else length_of(self.epochs, per_epoch)
+
+    def cut(self, steps: int, per_epoch: int) -> Length:
+        """So many steps; in passes, if it was and they are whole."""
+        whole = self.epochs is not None and steps % per_epoch == 0
+        return length_of(Epochs(steps // per_epoch) if whole else steps, per_epoch)
+
+
+def length_of(steps: int | Epochs, per_epoch: int) -> Length:
+    described = steps if isinstance(steps, Epochs) else None
+    count = described.count * per_epoch if described else checked_count("steps", steps)
+    if count > _MOST_STEPS:
+        raise must_be("steps", f"at most {_MOST_STEPS:g}", shown(count))
+    return Length(count, described)

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,8 +17,78 @@ from lastiterate.kernel.prepaid import Smooth
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.rounding import up
 from lastiterate.runs.batches import Batches
-from lastiterate.runs.per_step import extremes, is_constant
-from lastiterate.runs.updates import PLAIN_UPDATE, Update
+from lastiterate.runs.optimizers import LAST, PLAIN, Optimizer, Released
+from lastiterate.runs.per_step import each, extremes, is_constant
+
+if TYPE_CHECKING:
+    from lastiterate.runs.quantities import Quantities
+    from lastiterate.runs.run import Run
+
+
+# What a run makes of its noisy gradients, as theorems see it.
+
+
+_LONGEST = (
+    8.0  # half of step size times Hessians: to carry a push over one step costs far more than to pay for it at once
+)
+_ROUNDED = 2.0**-49  # of numbers around 1: what the middle may be off by
+
+
+_PLAIN_STEPS = fact("plain_steps")
+
+
+@dataclass(frozen=True)
+class Update:
+    """The optimiser and what is released.
+
+    `curvature`: step size times Hessian, decay included, lies within the second number of the first; or why that
+    is not known, or why the optimiser is no linear filter.
+    """
+
+    optimizer: Optimizer = PLAIN
+    released: Released = LAST
+    curvature: tuple[float, float] | Fact = _PLAIN_STEPS
+
+    @property
+    def plain(self) -> bool:
+        """Whether each step is a gradient step with noise, and the last iterate is what is released."""
+        return self.optimizer.plain and self.released.plain
+
+    @property
+    def described(self) -> str:
+        return f"{self.optimizer.described}, with {self.released.called} released"
+
+
+PLAIN_UPDATE = Update()
+
+
+def update_of(given: Quantities) -> Update:
+    """Of a run."""
+    run = given.run
+    if run.optimizer.plain and run.released.plain:
+        return PLAIN_UPDATE
+    return Update(run.optimizer, run.released, _curvature(given))
+
+
+def _curvature(given: Quantities) -> tuple[float, float] | Fact:
+    run = given.run
+    if run.optimizer.linear is None:
+        return fact("optimizer_not_linear", optimizer=run.optimizer.fact)
+    if (reason := not_smooth(run)) is not None:
+        return reason
+    if not is_constant(given.step_sizes):
+        return fact("step_size_changes")
+    lowest, highest, _ = hessians(given)
+    low, high = extremes(lowest)[0], extremes(highest)[1]
+    size = float(given.step_sizes[0])
+    middle, half = size * (run.decay + (low + high) / 2), size * (high - low) / 2
+    if half > _LONGEST:
+        return fact("step_size_gains_nothing", product=2 * half)
+    return middle, up(half + _ROUNDED * (abs(middle) + half))
+
+
+# A run as theorems see it: everything on the iterate, one entry per step, no step size and no convention left.
+
 
 LONG = 30_000_000  # steps: what theorems go through one by one; of longer runs that contract, the last are enough
 _FORGOTTEN = 1e-18  # of a μ: added for what came before them, far below an ulp of any ε
@@ -218,3 +289,88 @@ def _times(values: Floats, shares: Floats) -> Floats:
 def _between(values: Floats) -> str:
     low, high = extremes(values)
     return f"{low:.4g}" if low == high else f"{low:.4g} to {high:.4g}"
+
+
+# How a record's push turns as the iterate moves: what prepayment has to know of a run, or why it does not apply.
+#
+# At a turn the two runs differ by s·U(x). For smooth losses U is Lipschitz, and it sees the iterate through few
+# directions if
+# the loss is one of scores that are linear in the weights: those of the record and of its neighbour.
+
+
+_ROUNDED_TURN = 2.0**-49  # of numbers around 1: what the centre of a ball may be off by, and its radius
+_UNCOUNTED = fact("dimension_unknown")
+
+
+def smooth_push(given: Quantities) -> Smooth | Fact:
+    """The facts, or the reason why there are none."""
+    rank = _rank(given)
+    reason = _missing(given, rank)
+    if reason is not None or rank is None:
+        return reason or _UNCOUNTED
+    run = given.run
+    low, high, turning = hessians(given)
+    change, eta, decay = extremes(np.asarray(given.gradient_change))[0], given.step_sizes, given.run.decay
+    middle, half = each(lambda a, b: (a + b) / 2, low, high), each(lambda a, b: (b - a) / 2, low, high)
+    factor, share = run.arithmetic.factor, given.shares[1]
+    return Smooth(
+        center=each(lambda size, m: 1 - size * decay - size * m, eta, middle),
+        radius=each(lambda size, m, h: size * h + _ROUNDED_TURN * (1 + size * (decay + abs(m) + h)), eta, middle, half),
+        movement=each(lambda size, g, part: up(size * g * part * factor), eta, given.gradient_bound, share),
+        decay=each(lambda size: np.minimum(up(size * decay), 1.0), eta),
+        rough=each(lambda s: up(s * (factor - 1)), given.sensitivity),
+        turning=up(turning / change),
+        rank=rank,
+        start=run.start_norm if decay else 0.0,
+    )
+
+
+def not_smooth(run: Run) -> Fact | None:
+    """Why a step is no smooth map of the iterate before it, or not known to be."""
+    if math.isfinite(run.domain.diameter):
+        return fact("run_projects")
+    if run.prox is not None:
+        return fact("run_has_prox")
+    if not math.isfinite(run.loss.smoothness):
+        return fact("loss_not_smooth")
+    return None
+
+
+def _missing(given: Quantities, rank: int | None) -> Fact | None:
+    run = given.run
+    if (reason := not_smooth(run)) is not None:
+        return reason
+    if not math.isfinite(extremes(np.asarray(given.gradient_bound))[1]):
+        return fact("gradients_unbounded")
+    if run.clip is not None and not isinstance(run.clip, float):
+        return fact("clip_changes")
+    if rank is None:
+        return _UNCOUNTED
+    low, high, _ = hessians(given)
+    largest = extremes(given.step_sizes)[1]
+    if not largest * run.decay <= 1:
+        return fact("decay_above_one", product=largest * run.decay)
+    if not extremes(each(lambda a, b: 1 - largest * (run.decay + (a + b) / 2), low, high))[0] > 0:
+        return fact("step_size_too_large", step_size=largest)
+    return None
+
+
+def hessians(given: Quantities) -> tuple[Floats, Floats, float]:
+    """Between which the Hessian of a batch lies, without decay, and how fast what the record adds or changes may turn."""
+    loss, clipped, (least, most) = given.run.loss, given.run.clip is not None, given.shares
+    steepest, replaced = max(abs(loss.curvature), loss.smoothness), given.run.adjacency.replaces
+    if clipped and not loss.keeps_convexity:
+        ends = [each(np.multiply, most, side * steepest) for side in (-1, 1)]
+        return ends[0], ends[1], 2 * steepest if replaced else steepest
+    low = 0.0 if clipped else loss.curvature
+    ends = [each(np.multiply, share, bound) for bound in (low, loss.smoothness) for share in (least, most)]
+    lowest, highest = each(np.minimum, ends[0], ends[1]), each(np.maximum, ends[2], ends[3])
+    return lowest, highest, loss.smoothness - low if replaced else steepest
+
+
+def _rank(given: Quantities) -> int | None:
+    """The record, and another in its place, each seen through its own scores; any other loss through all parameters."""
+    model = given.run.loss.model
+    directions = None if model is None else model.directions
+    records = 2 if given.run.adjacency.replaces else 1
+    return given.run.domain.dimension if directions is None else records * directions

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, partial
 from typing import TYPE_CHECKING, Any
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lastiterate.curves.adjacency import REPLACE_ONE, Adjacency
+from lastiterate.display import card, headline, summary, table
 from lastiterate.errors import (
     NON_NEGATIVE,
     POSITIVE,
@@ -23,15 +25,15 @@ from lastiterate.errors import (
 )
 from lastiterate.facts import Fact, fact
 from lastiterate.numerics.arrays import Floats
-from lastiterate.runs.arithmetic import EXACT, Arithmetic, expected_arithmetic
 from lastiterate.runs.batches import Batches, Sizes
-from lastiterate.runs.domains import Domain, Unbounded
-from lastiterate.runs.length import Epochs, Length, length_of
+from lastiterate.runs.domains import Domain, Prox, Unbounded
 from lastiterate.runs.losses import Loss
 from lastiterate.runs.named import names_arguments
-from lastiterate.runs.noise import Noise
-from lastiterate.runs.optimizers import Optimizer, optimizer_of
+from lastiterate.runs.noise import EXACT, Arithmetic, Noise, expected_arithmetic
+from lastiterate.runs.optimizers import LAST, Optimizer, Released, optimizer_of
 from lastiterate.runs.per_step import (
+    Epochs,
+    Length,
     PerStep,
     at_step,
     checked_per_step,
@@ -39,13 +41,12 @@ from lastiterate.runs.per_step import (
     extremes,
     first_steps,
     is_constant,
+    length_of,
     over_run,
+    per_step_shown,
 )
 from lastiterate.runs.process import LONG, Process
-from lastiterate.runs.prox import Prox
 from lastiterate.runs.quantities import Quantities
-from lastiterate.runs.released import LAST, Released
-from lastiterate.runs.shown import run_html, run_line
 
 _LEAST, _MOST = 1e-100, 1e100
 _BEFOREHAND = Interval(0.0, _MOST, low_included=True, high_included=True)
@@ -307,3 +308,53 @@ def checked_run(run: Any) -> Run:
     if not isinstance(run, Run):
         raise InvalidInput("not_a_run", field="run", got=f"{shown(run):.60}")
     return run
+
+
+# A run as a notebook shows it: in one line, and as a small table.
+
+
+def run_line(run: Run) -> str:
+    """What is usual is left out."""
+    return summary(
+        run,
+        f"{run.loss.kind} loss",
+        run.batches.described,
+        repr(run.length),
+        f"step size {per_step_shown(run.step_size)}",
+        f"noise {run.noise.described}",
+        *(f"{name} {said}" if name else said for name, said in _unusual(run)),
+    )
+
+
+def run_html(run: Run) -> str:
+    return card(headline("Run"), table(run_rows(run)))
+
+
+def run_rows(run: Run) -> list[tuple[str, str]]:
+    """The name of an entry, and what it says."""
+    clip = "" if run.clip is None else f", clipped at {per_step_shown(run.clip)}"
+    decay = f", l2 {run.loss.l2:g}" if run.loss.l2 else ""
+    steps = f"{run.steps}" if run.length.epochs is None else f"{run.steps} ({run.length!r})"
+    return [
+        ("loss", f"{run.loss.described}{clip}{decay}"),
+        ("batches", run.batches.described),
+        ("steps", steps),
+        ("step size", per_step_shown(run.step_size)),
+        ("noise", run.noise.described),
+        *((name or "protected", said) for name, said in _unusual(run)),
+    ]
+
+
+def _unusual(run: Run) -> Iterator[tuple[str, str]]:
+    if not isinstance(run.domain, Unbounded):
+        yield "domain", run.domain.described
+    if not run.process.update.plain:
+        yield "optimizer", run.process.update.described
+    if run.prox is not None:
+        yield "prox", repr(run.prox)
+    if run.weight_decay:
+        yield "weight decay", f"{run.weight_decay:g}"
+    if run.prior_mu:
+        yield "beforehand", f"{run.prior_mu:g}-GDP"
+    if run.adjacency is not REPLACE_ONE or run.user_records > 1:
+        yield "", str(run.unit)

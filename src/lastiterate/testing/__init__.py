@@ -1,6 +1,6 @@
 """Laws that every theorem obeys, for a theorem of your own."""
 
-from lastiterate.testing.check import CheckedTheorem, LawBroken, check_theorem
+from lastiterate.testing.laws import CheckedTheorem, LawBroken, check_theorem
 
 __all__ = ["CheckedTheorem", "LawBroken", "check_theorem"]
 

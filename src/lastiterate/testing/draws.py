@@ -12,17 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from lastiterate.auditing.filtered_instances import random_update
+from lastiterate.auditing.filtered import random_update
 from lastiterate.curves.adjacency import ADD_OR_REMOVE_ONE, ZERO_OUT
 from lastiterate.facts import own
 from lastiterate.kernel.prepaid import Smooth
 from lastiterate.numerics.arrays import Floats
-from lastiterate.runs.batches import BallsAndBins, Batches, Cyclic, FixedSize, FullBatch, Poisson, Shuffled
-from lastiterate.runs.optimizers import SGD
-from lastiterate.runs.process import Process
-from lastiterate.runs.released import LAST
-from lastiterate.runs.updates import Update
-from lastiterate.testing.processes import process
+from lastiterate.runs.batches import BallsAndBins, Batches, Cyclic, FixedSize, FullBatch, Poisson, Shuffled, Turns
+from lastiterate.runs.optimizers import LAST, SGD
+from lastiterate.runs.process import Process, Update
 
 BATCHES: tuple[Batches, ...] = (
     FullBatch(records=120),
@@ -218,3 +215,50 @@ def changed_values(values: Floats, change: Callable[[Floats], Floats]) -> Floats
     if values.strides == (0,):
         return np.broadcast_to(change(values[:1])[0], values.shape)
     return change(values)
+
+
+# Processes, straight from their numbers, and the quadratic losses on which they are known exactly.
+
+
+def spread(value: Any, steps: int) -> Floats:
+    return np.broadcast_to(np.asarray(value, float), steps)
+
+
+def process(
+    batches: Batches,
+    steps: int,
+    sensitivity: Any = 1.0,
+    noise: Any = 1.0,
+    lipschitz: Any = 1.0,
+    diameter: float = math.inf,
+    drift: Any = math.inf,
+    releases: tuple[int, ...] = (),
+    retain: Any = 1.0,
+    dimension: int | None = None,
+) -> Process:
+    per_step = (sensitivity, noise, lipschitz, drift, retain, sensitivity)
+    push, spreads, factor, drifts, retained, sampled = (spread(value, steps) for value in per_step)
+    reason = own("the test")
+    return Process(batches, push, spreads, factor, drifts, retained, sampled, diameter, reason, releases, dimension)
+
+
+def exact_mu_of_quadratics(given: Process) -> float:
+    """φ(x) = L·x, φ'(x) = L·x + s, every step: two Gaussians, whose means drift apart as their variance grows.
+
+    After a release both start again from the same point. In a fixed order, the record whose place is the worst.
+    """
+    every = given.batches.per_epoch if given.batches.turns is Turns.FIXED_ORDER else 1
+    turns = [np.arange(len(given)) % every == place for place in range(min(every, len(given)))]
+    return max(_mu_of_turns(given, given.sensitivity * seen) for seen in turns)
+
+
+def _mu_of_turns(given: Process, pushes: Floats) -> float:
+    squares = 0.0
+    for first, last in given.stretches:
+        gap, variance = 0.0, 0.0
+        for place in range(first, last):
+            factor = float(given.lipschitz[place])
+            gap = factor * gap + float(pushes[place])
+            variance = factor**2 * variance + float(given.noise[place]) ** 2
+        squares += gap**2 / variance
+    return math.sqrt(squares)

@@ -5,21 +5,21 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import ndtr
 
 from lastiterate.auditing.chain import Chain
+from lastiterate.auditing.filtered import FilteredInstance
+from lastiterate.auditing.instances import Instance
 from lastiterate.curves.gaussian import GaussianDP
 from lastiterate.facts import own
 from lastiterate.numerics.arrays import Floats
 from lastiterate.runs.batches import Cyclic, FullBatch
 from lastiterate.runs.process import Process
-from lastiterate.testing.beside import ROUNDING, beside
-from lastiterate.testing.draws import BATCHES, random_process
+from lastiterate.testing.draws import BATCHES, exact_mu_of_quadratics, process, random_process
 from lastiterate.testing.examples import NothingToTry, Subject
-from lastiterate.testing.processes import exact_mu_of_quadratics, process
 from lastiterate.theorems.theorem import Guarantee, Theorem
 
 DELTA = 1e-5
@@ -141,3 +141,32 @@ def lies_above_exact_instances_after_a_release(subject: Subject) -> str | None:
     if (bound >= least - ROUNDING).all():
         return None
     return f"delta = {bound} at epsilon = {_EPSILONS} for {instance.process!r} (seed {seed}); exactly {least}"
+
+
+# A guarantee beside the exact law of a run in one dimension.
+
+
+EPSILONS = np.append(0.0, np.geomspace(0.003, 8.0, 24))
+ROUNDING = 1e-13  # of sums of a few hundred probabilities
+
+
+class Beside(NamedTuple):
+    """bound − exact δ, without the error of the grid; bound/exact where δ is above 1e-9; where the bound is too small."""
+
+    margin: float
+    ratio: float
+    wrong: str
+
+
+def beside(answer: Guarantee, instance: Instance | FilteredInstance, name: str) -> Beside:
+    """At two dozen ε."""
+    exact, error = instance.chain.delta_with_error(EPSILONS)
+    least = np.maximum(exact - error - ROUNDING, 0.0)
+    bound, clear = np.asarray(answer.notion.delta(EPSILONS)), exact > 1e-9
+    ratio = float((bound[clear] / exact[clear]).min()) if clear.any() else math.inf
+    wrong = np.flatnonzero(~(bound >= least))
+    told = ""
+    if wrong.size:
+        worst = int(wrong[np.argmin(bound[wrong] - least[wrong])])
+        told = f"{name}: delta = {bound[worst]:.4g} at epsilon = {EPSILONS[worst]:.4g}, and exactly {exact[worst]:.4g}"
+    return Beside(float((bound - least).min()), ratio, told)

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from lastiterate.auditing.filtered_instances import FilteredInstance, random_filtered, scheduled_instance
+from lastiterate.auditing.filtered import FilteredInstance, random_filtered, scheduled_instance
 from lastiterate.auditing.instances import Instance, own_place_instance, random_instance
 from lastiterate.curves.adjacency import REPLACE_ONE, Adjacency
 from lastiterate.runs.process import Process

@@ -18,14 +18,11 @@ import numpy as np
 from lastiterate.accounting.account import account_by
 from lastiterate.curves.adjacency import ADD_OR_REMOVE_ONE, REPLACE_ONE, ZERO_OUT
 from lastiterate.errors import InvalidInput, Unavailable
-from lastiterate.runs.arithmetic import EXACT, Arithmetic
 from lastiterate.runs.batches import BallsAndBins, Cyclic, FixedSize, FullBatch, Poisson, PoissonMean, Shuffled
-from lastiterate.runs.domains import Ball, Box, Unbounded
+from lastiterate.runs.domains import L1, Ball, Box, ConvexTerm, ElasticNet, NuclearNorm, Unbounded
 from lastiterate.runs.losses import general, huber, logistic, network
-from lastiterate.runs.noise import Langevin, OnGradientSum, OnIterate, OnMeanGradient
-from lastiterate.runs.optimizers import SGD, Adam, OtherOptimizer
-from lastiterate.runs.prox import L1, ConvexTerm, ElasticNet, NuclearNorm
-from lastiterate.runs.released import EMA, LAST, Average
+from lastiterate.runs.noise import EXACT, Arithmetic, Langevin, OnGradientSum, OnIterate, OnMeanGradient
+from lastiterate.runs.optimizers import EMA, LAST, SGD, Adam, Average, OtherOptimizer
 from lastiterate.runs.run import Run
 from lastiterate.testing.small_runs import Gradient, NoExactLaw, SmallRun
 from lastiterate.theorems.theorem import Theorem

@@ -24,8 +24,8 @@ from lastiterate.theorems.features import (
     RANDOM_BATCHES,
     RANDOM_SIZES,
 )
-from lastiterate.theorems.sampled import BOUNDED_RECORDS, released_window
 from lastiterate.theorems.theorem import Theorem
+from lastiterate.theorems.typical_batches import BOUNDED_RECORDS, released_window
 
 
 def _full_composition(process: Process) -> Evidence:

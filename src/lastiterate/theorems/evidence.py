@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import Enum
 
-from lastiterate.curves.ladder import Ladder
+from lastiterate.curves.minimum import Ladder
 from lastiterate.curves.notion import Notion, with_caveats
 from lastiterate.display import summary
 from lastiterate.errors import Unavailable

@@ -19,10 +19,9 @@ from lastiterate.display import summary
 from lastiterate.facts import Fact, fact, own
 from lastiterate.kernel.prepaid import Smooth
 from lastiterate.runs.batches import Turns
-from lastiterate.runs.optimizers import SGD, Optimizer
+from lastiterate.runs.optimizers import EMA, SGD, Average, Last, Optimizer, Released
 from lastiterate.runs.per_step import extremes
 from lastiterate.runs.process import Process
-from lastiterate.runs.released import EMA, Average, Last, Released
 
 
 @dataclass(frozen=True)
@@ -281,3 +280,43 @@ def features_of(process: Process) -> tuple[tuple[Feature, Fact], ...]:
     """The features that a process has, each with the reason of a theorem that does not cover it."""
     found = ((feature, feature.failure(process)) for feature in FEATURES)
     return tuple((feature, reason) for feature, reason in found if reason is not None)
+
+
+# The assumptions that theorems share. Each answers with a fact, which has the number that failed.
+
+
+def _contracting(process: Process) -> Fact | None:
+    return None if process.contraction < 1 else fact("not_contracting", because=process.reason)
+
+
+def _nonexpansive(process: Process) -> Fact | None:
+    return None if process.contraction <= 1 else fact("not_nonexpansive", because=process.reason)
+
+
+def _finite(process: Process) -> Fact | None:
+    return None if math.isfinite(process.contraction) else fact("lipschitz_infinite", because=process.reason)
+
+
+def _bounded(process: Process) -> Fact | None:
+    return None if math.isfinite(process.diameter) else fact("lacks", what="bounded_domain")
+
+
+def _one_pass(process: Process) -> Fact | None:
+    every = process.batches.per_epoch
+    return None if len(process) <= every else fact("used_again", every=every, steps=len(process))
+
+
+def _long_enough(process: Process) -> Fact | None:
+    """The closed forms spread the diameter over D/s uses of the record."""
+    turns, needed = len(process) // process.batches.per_epoch, process.diameter / float(process.sensitivity[0])
+    if turns >= needed or math.isinf(needed):
+        return None
+    return fact("used_too_rarely", needed=needed, turns=turns)
+
+
+CONTRACTING = Assumption("contracting", _contracting)
+NONEXPANSIVE = Assumption("nonexpansive", _nonexpansive)
+FINITE_LIPSCHITZ = Assumption("finite_lipschitz", _finite)
+BOUNDED = Assumption("bounded_domain", _bounded)
+ONE_PASS = Assumption("one_pass", _one_pass)
+LONG_ENOUGH = Assumption("long_enough", _long_enough)

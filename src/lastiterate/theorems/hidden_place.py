@@ -18,20 +18,19 @@ from lastiterate.kernel.places import Places
 from lastiterate.kernel.prepaid import prepaid_places
 from lastiterate.progress import tracked
 from lastiterate.runs.process import Process
-from lastiterate.theorems.assumptions import FINITE_LIPSCHITZ
 from lastiterate.theorems.evidence import Evidence, NoFiniteBound, PairSchedules, RecordSchedules
 from lastiterate.theorems.features import (
     ANY_CHECKPOINTS,
     ANY_MAP,
     ANY_NEIGHBOURS,
     CHANGING_STEPS,
+    FINITE_LIPSCHITZ,
     IN_ORDER,
     NEW_ORDERS,
     ONE_ORDER,
     WEIGHT_DECAY,
     Assumption,
 )
-from lastiterate.theorems.places import places_of, work, work_of_turns
 from lastiterate.theorems.prepayment import (
     ALIKE_IF_NEW,
     SEVERAL,
@@ -42,7 +41,15 @@ from lastiterate.theorems.prepayment import (
     smooth_of,
     too_much_to_prepay,
 )
-from lastiterate.theorems.shift_engine import MOST_WORK, TAME, best_stretches, schedules_of
+from lastiterate.theorems.shift_engine import (
+    MOST_WORK,
+    TAME,
+    best_stretches,
+    places_of,
+    schedules_of,
+    work,
+    work_of_turns,
+)
 from lastiterate.theorems.theorem import Theorem
 
 MOST_REPRESENTED = 24  # places of which every pair is looked at; 276 pairs

@@ -11,20 +11,18 @@ from dataclasses import replace
 
 import numpy as np
 
-from lastiterate.curves.averaged import AveragedGaussianDP
 from lastiterate.curves.compose import compose_counted
 from lastiterate.curves.gaussian import GaussianDP
+from lastiterate.curves.hidden_participation import AveragedGaussianDP
 from lastiterate.curves.notion import Notion
 from lastiterate.facts import Fact, fact
 from lastiterate.kernel.steps import Refused
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.rounding import up
 from lastiterate.runs.batches import Turns
+from lastiterate.runs.optimizers import Average
 from lastiterate.runs.process import Process
-from lastiterate.runs.released import Average
-from lastiterate.shift.memory import memories
-from lastiterate.shift.momentum import Hidden
-from lastiterate.shift.overlap import TurnsOfRecord, square_of
+from lastiterate.shift.momentum import Hidden, TurnsOfRecord, memories, square_of
 from lastiterate.theorems.evidence import Evidence
 from lastiterate.theorems.features import (
     ANY_NEIGHBOURS,
@@ -38,7 +36,7 @@ from lastiterate.theorems.features import (
     WEIGHT_DECAY,
     Assumption,
 )
-from lastiterate.theorems.places import place_sizes
+from lastiterate.theorems.shift_engine import place_sizes
 from lastiterate.theorems.theorem import Theorem
 
 _DIGITS = 5  # to which a square is rounded up: other machines find paths that differ in later ones

@@ -16,29 +16,27 @@ import numpy as np
 from lastiterate.curves.notion import Notion
 from lastiterate.curves.profile import Profile
 from lastiterate.facts import Fact, fact
-from lastiterate.mixing.settled import BlockEnds, settled
+from lastiterate.mixing.layers import BlockEnds, settled
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.rounding import up
 from lastiterate.runs.batches import Turns
 from lastiterate.runs.per_step import extremes
 from lastiterate.runs.process import Process
-from lastiterate.theorems.assumptions import BOUNDED
 from lastiterate.theorems.block_mixing import WHOLE_EPOCHS_IF_SHUFFLED, lengths
-from lastiterate.theorems.bounded_steps import Bounded
+from lastiterate.theorems.bounded_steps import Bounded, PlaceTables, in_parts
 from lastiterate.theorems.evidence import Evidence
 from lastiterate.theorems.features import (
     ANY_BATCHES,
     ANY_MAP,
     ANY_NEIGHBOURS,
+    BOUNDED,
     CHANGING_STEPS,
     IN_ORDER,
     RANDOM_SIZES,
     Assumption,
 )
-from lastiterate.theorems.place_tables import PlaceTables
-from lastiterate.theorems.run_in_parts import in_parts
-from lastiterate.theorems.sampled import BOUNDED_RECORDS
 from lastiterate.theorems.theorem import Theorem
+from lastiterate.theorems.typical_batches import BOUNDED_RECORDS
 
 _WIDEST = 16.0  # in units of the noise: a wider domain would need too many rows, or too coarse ones
 _LARGEST_PUSH = 12.0  # in units of the noise: ε is 130 then, at δ = 1e-6, and the levels of a table end

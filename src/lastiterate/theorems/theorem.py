@@ -10,12 +10,11 @@ from operator import attrgetter
 from typing import Any
 
 from lastiterate.curves.adjacency import Adjacency
-from lastiterate.curves.best import best
-from lastiterate.curves.displaced import as_computed
 from lastiterate.curves.gaussian import GaussianDP
 from lastiterate.curves.group import of_group
-from lastiterate.curves.ladder import Ladder
+from lastiterate.curves.minimum import Ladder, best
 from lastiterate.curves.notion import Notion
+from lastiterate.curves.transformed import as_computed
 from lastiterate.display import summary
 from lastiterate.errors import Unavailable
 from lastiterate.facts import Fact, fact
@@ -35,7 +34,7 @@ from lastiterate.theorems.features import (
     Feature,
     features_of,
 )
-from lastiterate.theorems.usual_sizes import REFERENCE, OfUsualSizes, UsualSizes, without_exceptions
+from lastiterate.theorems.typical_batches import REFERENCE, OfUsualSizes, UsualSizes, without_exceptions
 
 
 @dataclass(frozen=True)

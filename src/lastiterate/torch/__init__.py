@@ -6,10 +6,10 @@ Needs the extra `lastiterate[torch]`; PyTorch is loaded when a name is first use
 TYPE_CHECKING = False
 
 if TYPE_CHECKING:
+    from lastiterate.torch.checkpoint import Releases
     from lastiterate.torch.private_steps import PrivateSteps, clip_and_noise
-    from lastiterate.torch.releases import Releases
-    from lastiterate.torch.sampler import BatchSampler, loader
-    from lastiterate.torch.trained import TrainedModel
+    from lastiterate.torch.recording import TrainedModel
+    from lastiterate.torch.sampling import BatchSampler, loader
     from lastiterate.torch.trainer import PrivateTrainer
 
 __all__ = ["BatchSampler", "PrivateSteps", "PrivateTrainer", "Releases", "TrainedModel", "clip_and_noise", "loader"]

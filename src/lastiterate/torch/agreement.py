@@ -16,9 +16,8 @@ import torch
 
 from lastiterate.torch.clipped import NotFinite
 from lastiterate.torch.gradients import ByVmap, Gradients, LayerByLayer, OneByOne, reaches_others
-from lastiterate.torch.network import Network, NotByRecord
-from lastiterate.torch.records import count_of, mapped, moved, pieces
-from lastiterate.torch.without_dropout import WithoutDropout
+from lastiterate.torch.network import Network, NotByRecord, count_of, mapped, moved, pieces
+from lastiterate.torch.working_copy import WithoutDropout
 
 _RECORDS = 4
 _TOLERANCE = {torch.float64: 1e-9, torch.float32: 1e-3}  # of the clip, for each record; others have few digits

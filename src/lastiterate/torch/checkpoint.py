@@ -8,11 +8,13 @@ from __future__ import annotations
 import contextlib
 import copy
 import hashlib
+import hmac
 import io
 import pickle
+import random
 import re
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
@@ -20,9 +22,16 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch.utils.data import TensorDataset
 
+from lastiterate.errors import checked_count, must_be, shown
+from lastiterate.facts import Fact, fact
+from lastiterate.runs.files import run_to_dict
+from lastiterate.runs.run import Run
 from lastiterate.torch.network import Network
-from lastiterate.training.checkpoint_file import Damaged, OfAnother
+from lastiterate.torch.working_copy import module_identity
+from lastiterate.training.checkpoint import Damaged, OfAnother
+from lastiterate.training.fingerprint import array_fingerprint, fingerprint
 
 _FORMAT = b"lastiterate network checkpoint 1\n"
 _DIGEST = 32
@@ -131,3 +140,167 @@ def restored_on_failure(network: Network, *with_states: Any) -> Iterator[None]:
         for one, state in states:
             one.load_state_dict(state)
         raise
+
+
+# What tells a training of a network from another: for the file that it is resumed from.
+
+
+def training_identity(
+    run: Run, places: tuple[int, ...], network: Network, records: int, optimizer: Any, seed: int | None
+) -> str:
+    """The run, the model and its numbers, the loss, the number of records."""
+    module = network.module
+    told = [
+        run_to_dict(run),
+        [list(places), list(network.parameters)],
+        [seed, records, optimizer is None or str(optimizer)],
+        [[name, str(one.dtype), _digest(one)] for name, one in module.state_dict().items()],
+        fingerprint([module_identity(module), network.criterion]),
+    ]
+    return hashlib.sha256(repr(told).encode()).hexdigest()
+
+
+def can_be(run: Run, places: tuple[int, ...], size: int, state: NetworkState) -> bool:
+    """Whether a training of this run, with so many parameters, can be where the state says."""
+    shuffled = run.batches.shuffled and state.step > 0
+    return (
+        0 <= state.step <= run.steps
+        and len(state.released) == sum(place <= state.step for place in places)
+        and all(one.shape == (size,) and one.dtype == torch.float64 for one in state.arrays)
+        and (run.batches.allows_order(state.order) if shuffled else state.order is None)
+    )
+
+
+def _digest(tensor: Any) -> str:
+    held = tensor.detach().cpu().contiguous().view(torch.uint8) if tensor.dim() else tensor.detach().cpu()
+    return hashlib.sha256(held.numpy().tobytes()).hexdigest()
+
+
+# What tells the records of a training from others, for the file that it is resumed from, and for nobody else.
+#
+# By a key that lies in the same secret file: without the file nothing can be compared with it.
+
+
+_RECORDS = 64  # are compared where reading all would take as long as an epoch
+
+
+def data_identity(dataset: Any, key: str) -> str:
+    """Of all tensors of a TensorDataset; else of some records, chosen by the key, as far as they are twice the same.
+
+    A data set may say itself what tells it from others, by a method `checkpoint_identity`.
+    """
+    told: Any
+    if callable(describe := getattr(dataset, "checkpoint_identity", None)):
+        told = fingerprint(describe())
+    elif isinstance(dataset, TensorDataset):
+        told = [_tensor_identity(one) for one in dataset.tensors]
+    else:
+        places = random.Random(key).sample(range(len(dataset)), min(len(dataset), _RECORDS))
+        with torch.random.fork_rng(devices=[]):
+            told = [_record_identity(dataset, place) for place in places]
+    return hmac.new(bytes.fromhex(key), repr(told).encode(), "sha256").hexdigest()
+
+
+def _tensor_identity(tensor: Any) -> list[Any]:
+    held = tensor.detach().cpu().contiguous()
+    whole = held.view(torch.uint8) if held.dim() else held.reshape(1).view(torch.uint8)
+    return [str(tensor.dtype), list(tensor.shape), array_fingerprint(whole.numpy())]
+
+
+def _record_identity(dataset: Any, place: int) -> str | None:
+    """Nothing where chance changes a record whenever it is read."""
+    first, again = fingerprint(dataset[place]), fingerprint(dataset[place])
+    return first if first == again else None
+
+
+# What leaves a training before its end: checkpoints that are charged, files that stay inside, and what nothing covers.
+
+
+_PARTS = ("charged", "inside", "uncharged")
+
+
+@dataclass(frozen=True)
+class ReleaseEntry:
+    """After `step` steps, `what` was written, shown or logged."""
+
+    step: int
+    what: str
+
+
+class Releases:
+    """The record of everything released. `charged`: parameters, or values computed from them and public data; accounted for.
+
+    `inside`: seen only by the owners of the data, such as a file to resume from. `uncharged`: computed from the records
+    without noise, such as the loss of a batch; no theorem covers it. `written` is called after each entry.
+    """
+
+    def __init__(self) -> None:
+        self.charged: list[ReleaseEntry] = []
+        self.inside: list[ReleaseEntry] = []
+        self.uncharged: list[ReleaseEntry] = []
+        self.written: Callable[[], None] | None = None
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Releases) and self.told() == other.told()
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def told(self) -> tuple[tuple[str, int, str], ...]:
+        """As a file could hold it."""
+        return tuple((name, one.step, one.what) for name in _PARTS for one in getattr(self, name))
+
+    def read(self, told: Iterable[tuple[str, int, str]]) -> None:
+        """The entries of a book that was told."""
+        parts = {name: getattr(self, name) for name in _PARTS}
+        for name, step, what in told:
+            parts[name].append(_release(step, what))
+
+    def _write(self, name: str, step: int, what: str) -> None:
+        getattr(self, name).append(_release(step, what))
+        if self.written is not None:
+            self.written()
+
+    def charge(self, step: int, what: str) -> None:
+        """Record the release of the parameters after `step` steps, or of values computed from them and public data."""
+        self._write("charged", step, what)
+
+    def keep_inside(self, step: int, what: str) -> None:
+        """Record something that only the owners of the data see."""
+        self._write("inside", step, what)
+
+    def leak(self, step: int, what: str) -> None:
+        """Record the release of something computed from the records without noise: a leak."""
+        self._write("uncharged", step, what)
+
+    @property
+    def steps(self) -> tuple[int, ...]:
+        """Numbers of steps after which parameters were released."""
+        return tuple(sorted({one.step for one in self.charged if one.step > 0}))
+
+    def show_iterates_of(self, run: Run) -> bool:
+        """Whether an iterate was released beside an average of them: only bounds on every iterate cover both."""
+        return bool(self.charged) and not run.released.plain
+
+    @property
+    def caveats(self) -> tuple[Fact, ...]:
+        """Leaks that void the guarantee."""
+        return (fact("leaked", what=_by_name(self.uncharged)),) if self.uncharged else ()
+
+    @property
+    def kept(self) -> tuple[Fact, ...]:
+        """The assumption that entries in `inside` stay secret."""
+        return (fact("kept_inside", what=_by_name(self.inside)),) if self.inside else ()
+
+
+def _release(step: int, what: str) -> ReleaseEntry:
+    if not isinstance(what, str) or not what.strip():
+        raise must_be("what", "a text that names the release", f"{shown(what):.60}")
+    return ReleaseEntry(checked_count("step", step, least=0), what)
+
+
+def _by_name(entries: list[ReleaseEntry]) -> tuple[tuple[str, tuple[int, ...]], ...]:
+    """What was written, shown or logged, each with the steps after which it was."""
+    steps: dict[str, list[int]] = {}
+    for one in entries:
+        steps.setdefault(one.what, []).append(one.step)
+    return tuple((what, tuple(found)) for what, found in steps.items())

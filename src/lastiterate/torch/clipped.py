@@ -15,7 +15,7 @@ from typing import Any
 import torch
 
 from lastiterate.errors import InvalidInput
-from lastiterate.runs.arithmetic import PLACES_AT_ONCE, WIDEST
+from lastiterate.runs.noise import PLACES_AT_ONCE, WIDEST
 
 _UNIT = 2.0**-52
 _LOST = 2.0**-1022  # what a square that is too small to be held is less than

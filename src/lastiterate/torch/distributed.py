@@ -22,9 +22,8 @@ import torch
 import torch.distributed as dist
 
 from lastiterate.errors import InvalidInput
-from lastiterate.torch.channel import Channel, Stopped
 from lastiterate.torch.checkpoint import NetworkFile, NetworkState
-from lastiterate.torch.team import ALONE, Facts, Team
+from lastiterate.torch.team import ALONE, Channel, Facts, Stopped, Team
 
 
 def team_of() -> Team:

@@ -13,9 +13,8 @@ from typing import Any
 
 from lastiterate.errors import InvalidInput, worded
 from lastiterate.facts import fact
-from lastiterate.torch.planned import Planned
-from lastiterate.torch.recording import Recorder
-from lastiterate.torch.stopping import StopAtBudget
+from lastiterate.torch.recording import Recorder, StopAtBudget
+from lastiterate.torch.trainer import Planned
 
 __all__ = ["RecordReleases", "StopAtBudget"]
 

@@ -6,17 +6,16 @@ import contextlib
 import copy
 import functools
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from operator import itemgetter
 from typing import Any
 
 import torch
 
 from lastiterate.errors import InvalidInput, must_be
 from lastiterate.facts import Fact, fact
-from lastiterate.torch.columns import check_columns
-from lastiterate.torch.records import count_of
-from lastiterate.torch.spare import SpareVector
-from lastiterate.torch.whole import check_whole
+from lastiterate.torch.team import check_whole
+from lastiterate.torch.tensors import SpareVector
 from lastiterate.torch.working_copy import buffers_of, check_buffers, working_copy
 
 Criterion = Callable[..., Any]
@@ -199,3 +198,92 @@ def _check_parameters(trained: dict[str, Any]) -> None:
         raise must_be(
             "model", "on one device", f"{', '.join(sorted(map(str, devices)))}", called="the trained parameters"
         )
+
+
+# Records as a loader hands them out: inputs, and targets; each a tensor, or tuples, lists and dicts of tensors.
+
+
+LABELS = "labels"
+
+
+def pair_of(batch: Any) -> tuple[Any, Any]:
+    """Inputs and targets of a batch: a pair, or a dict whose "labels" are the targets."""
+    if isinstance(batch, Mapping):
+        if LABELS not in batch:
+            raise InvalidInput("batch_without_labels", columns=list(map(str, batch)))
+        return {name: part for name, part in batch.items() if name != LABELS}, batch[LABELS]
+    if isinstance(batch, tuple | list) and len(batch) == 2:
+        return batch[0], batch[1]
+    raise InvalidInput("batch_not_a_pair", got=type(batch).__name__)
+
+
+def mapped(function: Callable[[Any], Any], value: Any) -> Any:
+    """The function applied to every tensor."""
+    if isinstance(value, torch.Tensor):
+        return function(value)
+    if isinstance(value, Mapping):
+        return {name: mapped(function, part) for name, part in value.items()}
+    if isinstance(value, tuple | list):
+        return type(value)(mapped(function, part) for part in value)
+    return value
+
+
+def count_of(value: Any) -> int:
+    """How many records there are: along the first axis of every tensor."""
+    counts = {len(tensor) if tensor.dim() else -1 for tensor in tensors_of(value)}
+    if len(counts) != 1 or -1 in counts:
+        raise InvalidInput("batch_uneven", got="different lengths" if counts else "no tensor")
+    return counts.pop()
+
+
+def pieces(inputs: Any, targets: Any, most: int) -> Iterator[tuple[Any, Any]]:
+    """So many records at a time."""
+    for first in range(0, count_of((inputs, targets)), most):
+        some = itemgetter(slice(first, first + most))
+        yield mapped(some, inputs), mapped(some, targets)
+
+
+def moved(value: Any, device: Any, dtype: Any) -> Any:
+    """On a device; real numbers in the precision of the model."""
+    return mapped(lambda one: one.to(device, dtype if one.is_floating_point() else one.dtype, non_blocking=True), value)
+
+
+def tensors_of(value: Any) -> Iterator[Any]:
+    """All that are in it."""
+    if isinstance(value, torch.Tensor):
+        yield value
+    elif isinstance(value, Mapping):
+        for part in value.values():
+            yield from tensors_of(part)
+    elif isinstance(value, tuple | list):
+        for part in value:
+            yield from tensors_of(part)
+
+
+# Entries of a record by their names: those that a model takes, and those that it does not.
+
+
+def check_columns(module: Any, inputs: Mapping[str, Any]) -> None:
+    """An error if the model has no argument for an entry, or if an entry holds no tensor."""
+    unknown = [name for name in inputs if not _takes(module, name)]
+    if unknown:
+        raise InvalidInput("columns_unknown", field="dataset", columns=unknown, arguments=_arguments(module))
+    lists = [
+        name for name, part in inputs.items() if isinstance(part, list) and next(tensors_of(part), None) is not None
+    ]
+    if lists:
+        raise InvalidInput("columns_of_lists", field="dataset", columns=lists)
+    bare = [name for name, part in inputs.items() if part is not None and next(tensors_of(part), None) is None]
+    if bare:
+        raise InvalidInput("columns_without_tensors", field="dataset", columns=bare)
+
+
+def _takes(module: Any, name: str) -> bool:
+    parameters = inspect.signature(module.forward).parameters
+    return name in parameters or any(one.kind is one.VAR_KEYWORD for one in parameters.values())
+
+
+def _arguments(module: Any) -> list[str]:
+    return [
+        name for name, one in inspect.signature(module.forward).parameters.items() if one.kind is not one.VAR_POSITIONAL
+    ]

@@ -8,13 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from lastiterate.errors import InvalidInput
-from lastiterate.runs.arithmetic import Arithmetic, Sums, lost_by_networks
+from lastiterate.runs.noise import Arithmetic, Sums, lost_by_networks
 from lastiterate.runs.run import Run
 from lastiterate.torch.agreement import agreeing, check_agreement
 from lastiterate.torch.clipped import NotFinite
 from lastiterate.torch.gradients import ByVmap, Gradients
-from lastiterate.torch.network import Network, NotByRecord
-from lastiterate.torch.records import count_of, moved, pieces, tensors_of
+from lastiterate.torch.network import Network, NotByRecord, count_of, moved, pieces, tensors_of
 from lastiterate.torch.team import ALONE, Team
 from lastiterate.torch.tensors import Tensors
 from lastiterate.training.objectives import Objective, acceptable_arithmetic, bound_of_gradients

@@ -13,23 +13,25 @@ from lastiterate.errors import InvalidInput
 from lastiterate.facts import fact
 from lastiterate.numerics.randomness import Source
 from lastiterate.runs.run import Run, checked_run
-from lastiterate.torch.checkpoint import NetworkFile, NetworkState
-from lastiterate.torch.collating import check_collate
-from lastiterate.torch.data_identity import data_identity
+from lastiterate.torch.checkpoint import NetworkFile, NetworkState, Releases, can_be, data_identity, training_identity
 from lastiterate.torch.distributed import check_alone
-from lastiterate.torch.identity import can_be, training_identity
-from lastiterate.torch.loaders import check_loader, generator_of, lists_ahead
 from lastiterate.torch.network import Network
 from lastiterate.torch.objective import Batch, NetworkObjective
-from lastiterate.torch.optimizers import check_optimizer, check_rate, with_groups
-from lastiterate.torch.prepared import prepared, start_of
-from lastiterate.torch.releases import Releases
-from lastiterate.torch.sampler import BatchSampler, OrNone
-from lastiterate.torch.seeded import ORDER_SEEDED, SeedWatch, seeded
-from lastiterate.torch.steps import count_step, step_of
-from lastiterate.torch.trained import TrainedModel
-from lastiterate.torch.trusted import Trusted, check_all
-from lastiterate.torch.watched import LoaderWatch, unwatched, watch_batches
+from lastiterate.torch.recording import TrainedModel
+from lastiterate.torch.sampling import (
+    BatchSampler,
+    LoaderWatch,
+    OrNone,
+    check_collate,
+    check_loader,
+    generator_of,
+    lists_ahead,
+    unwatched,
+    watch_batches,
+)
+from lastiterate.torch.steps import check_optimizer, check_rate, count_step, step_of, with_groups
+from lastiterate.torch.trainer import prepared, start_of
+from lastiterate.torch.trusted import ORDER_SEEDED, SeedWatch, Trusted, check_all, seeded
 from lastiterate.training.checkpoint import Keeper
 
 UNCHANGED = fact("loader_to_model")

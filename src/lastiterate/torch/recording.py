@@ -8,18 +8,21 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Any
 
 from lastiterate.accounting.account import account_by
+from lastiterate.accounting.calibrate import Free, calibrate
 from lastiterate.accounting.report import Report
+from lastiterate.certificate.claims import checked_releases
+from lastiterate.display import alerts, card, folded, headline, summary, table
 from lastiterate.errors import InvalidInput, PrivacyLeak, Unavailable, must_be, shown, worded
-from lastiterate.facts import Fact, fact
-from lastiterate.runs.run import Run, checked_run
+from lastiterate.facts import Basis, Fact, fact
+from lastiterate.runs.run import Run, checked_run, run_rows
 from lastiterate.theorems.catalogue import CATALOGUE, OF_EVERY_ITERATE
-from lastiterate.torch.releases import ReleaseEntry, Releases
-from lastiterate.torch.stopping import StopAtBudget
+from lastiterate.torch.checkpoint import ReleaseEntry, Releases
+from lastiterate.training.train import SEEDED
 
 ASSUMED = (fact("loop_follows_run"), fact("nothing_outside_logs"), fact("metrics_public"))
 _EVERY = fact("every_iterate_released")
@@ -219,3 +222,84 @@ def _book(releases: Any) -> Releases:
     if releases is not None and not isinstance(releases, Releases):
         raise must_be("releases", "a book of releases", f"{shown(releases):.60}")
     return Releases() if releases is None else releases
+
+
+# Where a budget ends a training: a step that is known before the first one.
+
+
+@dataclass(frozen=True)
+class StopAtBudget:
+    """Ends the training at the last step within (epsilon, delta), computed from the run before training starts.
+
+    `releases`: steps after which something else will be released. Any other release raises an error.
+    """
+
+    epsilon: float
+    delta: float
+    releases: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "releases", checked_releases(self.releases))
+
+    def last_step(self, run: Run) -> int:
+        found = calibrate(
+            run,
+            epsilon=self.epsilon,
+            delta=self.delta,
+            free=Free.STEPS,
+            most_steps=run.steps,
+            releases=self.releases,
+        )
+        return found.steps
+
+
+# A model as it was trained: what is released, the run that made it, and the account of both.
+
+
+BASIS = (
+    *(
+        (code, Basis.ENFORCED)
+        for code in ("noise", "clipped", "projected", "l2_in_full", "optimizer_sees_noisy_gradients")
+    ),
+    *((code, Basis.CHECKED) for code in ("batches", "smaller_batch_divisor", "no_batch_statistics")),
+)
+"""What a training with PyTorch stands for, by the code of the assumption."""
+ASSUMED_OF_A_NETWORK = (fact("record_gradients_separate").on(Basis.CHECKED),)
+
+
+@dataclass(frozen=True, eq=False)
+class TrainedModel:
+    """A trained PyTorch model. `released` holds the parameters after the steps in `releases`, by step.
+
+    `run` is the run as it was executed, including its arithmetic. `private` is False if the noise came from a seed.
+    `releases` records what else was written, shown or logged. `every`: every iterate is accounted as released. `caveats`:
+    what else voids the guarantee.
+    """
+
+    model: Any
+    run: Run
+    released: dict[int, dict[str, Any]]
+    private: bool
+    releases: Releases
+    assumed: tuple[Fact, ...] = ()
+    every: bool = False
+    caveats: tuple[Fact, ...] = ()
+
+    def __repr__(self) -> str:
+        return summary(self, *map(str, self._caveats), type(self.model).__name__, repr(self.run))
+
+    def _repr_html_(self) -> str:
+        model = f"{type(self.model).__name__}, after {self.run.steps} steps"
+        return card(alerts(map(str, self._caveats)), headline(model), folded("Run", table(run_rows(self.run))))
+
+    @property
+    def _caveats(self) -> tuple[Fact, ...]:
+        return (*(() if self.private else (SEEDED,)), *self.caveats, *self.releases.caveats)
+
+    def report(self, delta: float) -> Report:
+        """The privacy report of this training and of everything released."""
+        places = (*self.released, *self.releases.steps)
+        every = self.every or self.releases.show_iterates_of(self.run)
+        found = account_by(OF_EVERY_ITERATE if every else CATALOGUE, self.run, delta, places)
+        assumed = (*ASSUMED_OF_A_NETWORK, *self.assumed, *self.releases.kept)
+        return replace(found, caveats=self._caveats, also_assumed=assumed, basis=() if self._caveats else BASIS)

@@ -16,10 +16,10 @@ import torch
 from lastiterate.errors import InvalidInput
 from lastiterate.numerics.exact_noise import add_whole_noises, make_noisy_multiples, normal, public_grid
 from lastiterate.numerics.randomness import Source
-from lastiterate.runs.arithmetic import STRAYING_OF_NETWORKS
+from lastiterate.runs.noise import STRAYING_OF_NETWORKS
 from lastiterate.runs.run import Run
 from lastiterate.torch.team import ALONE, Team
-from lastiterate.training.vectors import Vectors
+from lastiterate.training.objectives import Vectors
 
 _EXACT = 2.0**52  # whole numbers up to here, and their sums, are exact in double precision
 
@@ -82,3 +82,26 @@ def _noise_multiples(vector: Any, scale: float, source: Source) -> Any:
 def _through_numpy(function: Any, value: Any) -> Any:
     """Projections and proximal maps are numpy's; tensors of the CPU share their memory with it."""
     return torch.from_numpy(np.ascontiguousarray(function(value.cpu().numpy()))).to(value.device)
+
+
+# Vectors that are used again: a training needs the same few at every step, and memory that is given back and taken again
+# is
+# soon in pieces.
+
+
+class SpareVector:
+    """A vector in double precision, one number for each trained parameter, that nobody needs at the moment."""
+
+    def __init__(self, size: int, device: Any) -> None:
+        self._size, self._device = size, device
+        self._vector: Any = None
+
+    def zeros(self) -> Any:
+        """It, with nothing in it; a new one where there is none."""
+        found, self._vector = self._vector, None
+        return torch.zeros(self._size, dtype=torch.float64, device=self._device) if found is None else found.zero_()
+
+    def keep(self, vector: Any) -> None:
+        """Whoever gives it must not look at it again."""
+        if vector.shape == (self._size,) and vector.dtype == torch.float64 and vector.device == self._device:
+            self._vector = vector

@@ -2,37 +2,43 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from torch.utils.data import DataLoader
+import torch
+from torch.utils.data import DataLoader, DistributedSampler, RandomSampler, SequentialSampler
 
 from lastiterate.accounting.calibrate import NOISE, Free, calibrate
-from lastiterate.accounting.releases import releases_before
+from lastiterate.certificate.claims import releases_before
 from lastiterate.errors import InvalidInput
 from lastiterate.numerics.randomness import Source
+from lastiterate.numerics.rounding import up
 from lastiterate.progress import tracked
-from lastiterate.runs.encode import run_to_dict
+from lastiterate.runs.batches import Turns
+from lastiterate.runs.files import run_to_dict
 from lastiterate.runs.run import Run, checked_run
-from lastiterate.torch.checkpoint import NetworkFile, NetworkState, restored_on_failure
-from lastiterate.torch.collating import check_collate
-from lastiterate.torch.data_identity import data_identity
+from lastiterate.torch.checkpoint import (
+    NetworkFile,
+    NetworkState,
+    Releases,
+    can_be,
+    data_identity,
+    restored_on_failure,
+    training_identity,
+)
 from lastiterate.torch.distributed import team_of
-from lastiterate.torch.identity import can_be, training_identity
-from lastiterate.torch.network import Network
+from lastiterate.torch.network import Network, pair_of
 from lastiterate.torch.objective import Batch, NetworkObjective
-from lastiterate.torch.optimizers import check_optimizer, check_rate, optimizer_for, with_groups
-from lastiterate.torch.prepared import prepared, start_of
-from lastiterate.torch.records import pair_of
-from lastiterate.torch.releases import Releases
-from lastiterate.torch.sampler import BatchSampler, OrNone, check_dataset
-from lastiterate.torch.steps import count_step, step_of
-from lastiterate.torch.team import Facts, Team
-from lastiterate.torch.trained import TrainedModel
+from lastiterate.torch.recording import TrainedModel
+from lastiterate.torch.sampling import BatchSampler, OrNone, check_collate, check_dataset
+from lastiterate.torch.steps import check_optimizer, check_rate, count_step, optimizer_for, step_of, with_groups
+from lastiterate.torch.team import ALONE, Facts, Team
 from lastiterate.training.checkpoint import Keeper
-from lastiterate.training.plans.plans import PlannedRun
+from lastiterate.training.plans.planning import PlannedRun
 
 _CHUNKS = 200
 _AHEAD = 2  # lists that each worker asks for before they are needed
@@ -224,3 +230,136 @@ def _parts(first: Any, brought: Iterator[Any], lists: int) -> Iterator[tuple[Any
         batch = first if place == 0 else next(brought)
         if batch is not None:
             yield pair_of(batch)
+
+
+# Is a trainer about to do what the run says? Its steps, its records and its batches, as far as its loader tells.
+
+
+_RANDOM, _FIXED, _NO_PASSES = "random", "fixed", "no passes"
+_ORDERS = {Turns.NEW_ORDERS: _RANDOM, Turns.ONE_ORDER: _FIXED, Turns.FIXED_ORDER: _FIXED}
+_CLOSE = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class Planned:
+    """So many steps, each of `accumulated` batches of the loader on `devices`."""
+
+    steps: float
+    loader: Any
+    accumulated: int
+    devices: int
+
+    def check(self, run: Run) -> None:
+        """An error, of one sentence, where this is not the run."""
+        if self.steps != run.steps:
+            raise InvalidInput("trainer_steps_differ", field="steps", steps=run.steps, planned=self.steps)
+        check_dataset(getattr(self.loader, "dataset", None), run)
+        sampler = _innermost(getattr(self.loader, "batch_sampler", None))
+        if isinstance(sampler, BatchSampler):
+            _check_own(sampler, run)
+        elif hasattr(sampler, "sample_rate"):
+            self._check_rate(sampler.sample_rate, run)
+        elif (order := _order(getattr(sampler, "sampler", None))) is not None:
+            self._check_passes(sampler, order, run)
+
+    def _check_rate(self, rate: float, run: Run) -> None:
+        """Of Opacus, which draws every record of a batch by itself."""
+        declared = getattr(run.batches, "rate", None)
+        if declared is None or abs(declared - rate) > _CLOSE * rate:
+            raise InvalidInput("loader_rate_differs", field="batches", rate=rate, batches=run.batches.described)
+        if self.accumulated > 1:
+            raise InvalidInput("poisson_batches_accumulated", field="batches", accumulated=self.accumulated)
+
+    def _check_passes(self, sampler: Any, order: str, run: Run) -> None:
+        size, records = sampler.batch_size * self.accumulated * self.devices, run.batches.records
+        if run.batches.turns is Turns.EVERY_STEP:
+            matches = order in (_RANDOM, _FIXED) and size >= records
+        else:
+            matches = order == _ORDERS.get(run.batches.turns) and size == run.batches.largest
+        if not matches:
+            raise InvalidInput(
+                "trainer_batches_differ",
+                field="batches",
+                batches=run.batches.described,
+                size=sampler.batch_size,
+                accumulated=self.accumulated,
+                devices=self.devices,
+                order=order,
+            )
+        if records % self.devices and not sampler.drop_last:
+            raise InvalidInput("records_used_twice", field="batches", devices=self.devices, records=records)
+        dropped = records % (sampler.batch_size * self.devices) if sampler.drop_last else 0
+        dropped = records % (sampler.batch_size * self.devices) if sampler.drop_last else 0
+        if dropped != (planned := records - _used(run)):
+            raise InvalidInput("dropped_records_differ", field="batches", dropped=dropped, planned=planned)
+
+
+def _order(sampler: Any) -> str | None:
+    """In which passes over the data come; None for a sampler of the user's own, of which nothing is known."""
+    if isinstance(sampler, DistributedSampler):
+        return _RANDOM if sampler.shuffle else _FIXED
+    if isinstance(sampler, RandomSampler):
+        whole = not sampler.replacement and sampler.num_samples == len(sampler.data_source)
+        return _RANDOM if whole else _NO_PASSES
+    return _FIXED if isinstance(sampler, SequentialSampler) else None
+
+
+def _innermost(sampler: Any) -> Any:
+    """Accelerate wraps the sampler of a loader."""
+    while hasattr(sampler, "batch_sampler"):
+        sampler = sampler.batch_sampler
+    return sampler
+
+
+def _check_own(sampler: BatchSampler, run: Run) -> None:
+    if sampler.run.batches != run.batches:
+        raise InvalidInput(
+            "sampler_batches_differ",
+            field="batches",
+            batches=run.batches.described,
+            drawn=sampler.run.batches.described,
+        )
+
+
+def _used(run: Run) -> int:
+    """Records in an epoch."""
+    return (run.batches.per_epoch - 1) * run.batches.largest + run.batches.last_size
+
+
+# A run as it is going to be executed on a network: with the arithmetic of that, the norm of the start, and checks.
+
+
+def prepared(run: Run, network: Network, at_once: int | None, team: Team = ALONE) -> Run:
+    """What rounding adds is known before the first step."""
+    _check_loss(run)
+    _check_dimension(run, network.size)
+    _check_precision(run, network)
+    objective = NetworkObjective(network, run, at_once, team)
+    arithmetic = run.arithmetic.and_also(objective.arithmetic(run, network.size))
+    norm = up(objective.vectors.length(network.flat()))
+    return replace(run, arithmetic=arithmetic, start_norm=max(run.start_norm, norm) if run.decay else run.start_norm)
+
+
+def start_of(run: Run, objective: NetworkObjective) -> Any:
+    """The parameters as they are, in the domain: the facts of a loss hold there only."""
+    return objective.vectors.settled(replace(run, prox=None), objective.network.flat(), 1.0)
+
+
+def _check_precision(run: Run, network: Network) -> None:
+    """A smoothness is that of exact gradients; what single precision does to them is not small beside hidden noise."""
+    precisions = {one.dtype for one in network.parameters.values()} | {network.autocast or torch.float64}
+    if math.isfinite(run.loss.smoothness) and precisions != {torch.float64}:
+        coarse = next(one for one in precisions if one != torch.float64)
+        raise InvalidInput("precision_too_low", field="smoothness", got=str(coarse))
+
+
+def _check_loss(run: Run) -> None:
+    """A linear model's facts rest on the length of its rows, which `li.train` holds them to."""
+    if run.loss.linear:
+        raise InvalidInput("loss_of_linear_model", field="loss", loss=run.loss.kind)
+
+
+def _check_dimension(run: Run, parameters: int) -> None:
+    declared = run.domain.dimension
+    if declared is not None and declared != parameters:
+        raise InvalidInput("domain_dimension_differs", field="domain", parameters=parameters, dimension=declared)

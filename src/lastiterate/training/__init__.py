@@ -1,10 +1,10 @@
 """Runs a Run: samplers, clipping, linear models in numpy. It knows no theorem."""
 
-from lastiterate.runs.arithmetic import Arithmetic
+from lastiterate.runs.noise import Arithmetic
+from lastiterate.training.data import RecordSource
 from lastiterate.training.parquet import ParquetRecords
-from lastiterate.training.plans.plans import PlannedRun, Plans
-from lastiterate.training.sources import RecordSource
-from lastiterate.training.trained import Trained
+from lastiterate.training.plans.planning import PlannedRun, Plans
+from lastiterate.training.train import Trained
 
 __all__ = ["Arithmetic", "ParquetRecords", "PlannedRun", "Plans", "RecordSource", "Trained"]
 

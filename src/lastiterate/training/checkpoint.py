@@ -7,19 +7,31 @@ that were lost are walked again with fresh noise; nobody has seen the lost ones,
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
+
+import numpy as np
+
+from lastiterate.errors import NON_NEGATIVE, InvalidInput, checked_number, must_be, shown
+from lastiterate.numerics.arrays import Floats
+from lastiterate.numerics.randomness import Source
+from lastiterate.runs.files import run_to_dict
+from lastiterate.runs.run import Run
+from lastiterate.training.data import Data
+from lastiterate.training.fingerprint import array_fingerprint, fingerprint
+from lastiterate.writing import sync_folder, write_bytes
 
 try:
     import fcntl
 except ImportError:  # not on Windows: nothing there stops a second training
     fcntl = None  # type: ignore[assignment]
-
-from lastiterate.errors import NON_NEGATIVE, InvalidInput, checked_number, must_be, shown
-from lastiterate.training.checkpoint_file import Damaged, OfAnother
-from lastiterate.writing import sync_folder, write_bytes
 
 _OWNER_ONLY = 0o600
 
@@ -111,3 +123,213 @@ def _locked(path: Path) -> int:
             os.close(handle)
             raise InvalidInput("checkpoint_in_use", path=str(path.with_suffix("")))
     return handle
+
+
+# The bytes of a checkpoint: a checksum over everything, a few words of JSON, and the arrays as they lie in memory.
+#
+# How long the arrays are is known from the training, never from the file: a file cannot ask for memory, nor can a single
+# changed bit load another state.
+
+
+_FORMAT = b"lastiterate checkpoint 2\n"
+_DIGEST = 32
+_LENGTH = 8  # bytes of the number that says how long the JSON is
+_MOST_WORDS = 1 << 16
+_FIELDS = {"identity", "step", "randomness"}
+
+
+class Damaged(ValueError):
+    """What was read is no checkpoint of such a training."""
+
+
+class OfAnother(ValueError):
+    """What was read is a checkpoint of another training."""
+
+
+@dataclass(frozen=True, eq=False)
+class ArraysFile:
+    """The states of this training. One that is not finite leads nowhere."""
+
+    training: Training
+
+    def encoded(self, state: State) -> bytes:
+        return encoded(state, self.training) if state.finite else b""
+
+    def read(self, path: Path) -> State:
+        return read(path, self.training)
+
+
+def encoded(state: State, training: Training) -> bytes:
+    """Everything there is to know of a state."""
+    told = {"identity": training.identity, "step": state.step, "randomness": state.randomness}
+    words = json.dumps(told).encode()
+    floats = [np.ascontiguousarray(one, "<f8").tobytes() for one in state.arrays]
+    order = b"" if state.order is None else np.ascontiguousarray(state.order, "<i8").tobytes()
+    body = b"".join([len(words).to_bytes(_LENGTH, "big"), words, *floats, order])
+    return _FORMAT + hashlib.sha256(body).digest() + body
+
+
+def read(path: Path, training: Training) -> State:
+    """The state in a file, if it is one of this very training, whole and unchanged."""
+    most = _most_bytes(training)
+    if not path.is_file() or path.stat().st_size > most:
+        raise Damaged
+    with path.open("rb") as file:
+        return decoded(file.read(most), training)
+
+
+def decoded(content: bytes, training: Training) -> State:
+    """The state that `encoded` wrote."""
+    told, arrays = _opened(content)
+    if told["identity"] != training.identity:
+        raise OfAnother
+    step = told["step"]
+    if type(step) is not int or not 0 <= step <= training.run.steps:
+        raise Damaged
+    state = _state(step, told["randomness"], arrays, training)
+    if not training.allows(state):
+        raise Damaged
+    return state
+
+
+def _opened(content: bytes) -> tuple[dict[str, Any], bytes]:
+    """The words and the arrays of a file whose checksum is right."""
+    begin = len(_FORMAT) + _DIGEST
+    digest, body = content[len(_FORMAT) : begin], content[begin:]
+    if not content.startswith(_FORMAT) or hashlib.sha256(body).digest() != digest:
+        raise Damaged
+    end = _LENGTH + int.from_bytes(body[:_LENGTH], "big")
+    if end > len(body):
+        raise Damaged
+    try:
+        told = json.loads(body[_LENGTH:end])
+    except (ValueError, RecursionError) as error:
+        raise Damaged from error
+    if not isinstance(told, dict) or told.keys() != _FIELDS:
+        raise Damaged
+    return told, body[end:]
+
+
+def _state(step: int, randomness: Any, arrays: bytes, training: Training) -> State:
+    size, shape = training.start.size, training.start.shape
+    kept = 1 + training.remembered
+    count = kept + training.releases_until(step)
+    records = training.run.batches.records if training.has_order(step) else 0
+    if len(arrays) != 8 * (count * size + records):
+        raise Damaged
+    floats = np.frombuffer(arrays, "<f8", count * size).astype(np.float64).reshape(count, *shape)
+    order = np.frombuffer(arrays, "<i8", records, 8 * count * size).astype(np.intp) if records else None
+    return State(step, floats[0], tuple(floats[kept:]), order, randomness, tuple(floats[1:kept]))
+
+
+def _most_bytes(training: Training) -> int:
+    numbers = training.start.size * (1 + training.remembered + len(training.releases)) + training.run.batches.records
+    return len(_FORMAT) + _DIGEST + _LENGTH + _MOST_WORDS + 8 * numbers
+
+
+# Where a training stands, and what a state has to be to belong to one.
+
+
+class Standing(Protocol):
+    """What a step has to know of a state."""
+
+    @property
+    def step(self) -> int: ...
+
+    @property
+    def weights(self) -> Any: ...
+
+    @property
+    def memory(self) -> tuple[Any, ...]: ...
+
+
+@dataclass(frozen=True, eq=False)
+class State:
+    """Where a training stands: after `step` steps, with the iterates that will be released, and what random numbers need.
+
+    `memory`: what the optimiser remembers, and the average that will be released.
+    """
+
+    step: int
+    weights: Floats
+    released: tuple[Floats, ...] = ()
+    order: np.ndarray | None = None
+    randomness: Any = None
+    memory: tuple[Floats, ...] = ()
+
+    @property
+    def arrays(self) -> tuple[Floats, ...]:
+        """All that are like the weights."""
+        return self.weights, *self.memory, *self.released
+
+    @property
+    def finite(self) -> bool:
+        return all(np.isfinite(one).all() for one in self.arrays)
+
+
+@dataclass(frozen=True, eq=False)
+class Training:
+    """All that a training was asked for. Two with the same `identity` differ in their noise alone."""
+
+    run: Run
+    data: Data
+    start: Floats
+    releases: tuple[int, ...]
+    seed: int | None
+    loss: Callable[..., Any] | None = None
+    classes: int | None = None
+    precision: Any = None
+
+    @cached_property
+    def identity(self) -> str:
+        told = [
+            run_to_dict(self.run),
+            list(self.releases),
+            fingerprint([self.seed, self.classes]),
+            str(np.dtype(self.precision)),
+            None if self.loss is None else fingerprint(self.loss),
+            *self.data.fingerprints(),
+            array_fingerprint(self.start),
+        ]
+        return hashlib.sha256(json.dumps(told).encode()).hexdigest()
+
+    @property
+    def remembered(self) -> int:
+        """So many arrays are remembered beside the weights."""
+        return self.run.optimizer.slots + self.run.released.slots
+
+    def releases_until(self, step: int) -> int:
+        """So many iterates have been kept for their release after `step` steps."""
+        return sum(place <= step for place in self.releases)
+
+    def has_order(self, step: int) -> bool:
+        """Whether an order of the records has been drawn by then; it is kept until the next is."""
+        return self.run.batches.shuffled and step > 0
+
+    def allows(self, state: State) -> bool:
+        """Whether this training can be where the state says."""
+        return (
+            0 <= state.step <= self.run.steps
+            and len(state.released) == self.releases_until(state.step)
+            and len(state.memory) == self.remembered
+            and all(one.shape == self.start.shape and one.dtype == np.float64 for one in state.arrays)
+            and state.finite
+            and self._allows_order(state)
+            and self._allows_randomness(state.randomness)
+        )
+
+    def _allows_order(self, state: State) -> bool:
+        if state.order is None or not self.has_order(state.step):
+            return state.order is None and not self.has_order(state.step)
+        return state.order.dtype.kind == "i" and self.run.batches.allows_order(state.order)
+
+    def _allows_randomness(self, randomness: Any) -> bool:
+        """Without a seed there is nothing to go on with; with one, a source has to take it as it is."""
+        if self.seed is None or randomness is None:
+            return self.seed is None and randomness is None
+        source = Source(self.seed)
+        try:
+            source.go_on(randomness)
+        except (TypeError, ValueError, LookupError, AttributeError, OverflowError):
+            return False
+        return bool(source.state() == randomness)

@@ -1,32 +1,120 @@
-"""The sum of clipped gradients over a batch: in closed form for linear models, record by record for anything else."""
+"""The sum of clipped gradients over a batch, and the one way out of the house for whatever gets noise."""
 
 from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from lastiterate.errors import InvalidInput
+from lastiterate.errors import InvalidInput, must_be
 from lastiterate.numerics.arrays import Floats, Indices
-from lastiterate.numerics.norms import row_norms_above
-from lastiterate.runs.arithmetic import (
+from lastiterate.numerics.exact_noise import NoiseLaw, nearest_multiples, normal, public_grid
+from lastiterate.numerics.norms import length, row_norms_above
+from lastiterate.numerics.randomness import Source
+from lastiterate.runs.losses.loss import Model
+from lastiterate.runs.noise import (
     IN_DOUBLE_PRECISION,
+    IN_SINGLE_PRECISION,
     MOST_FACTOR,
     STRAYING,
     UNBOUNDED,
     Arithmetic,
     Sums,
 )
-from lastiterate.runs.losses.model import Model
 from lastiterate.runs.run import Run
-from lastiterate.training.data import Data
-from lastiterate.training.linear import clipped_gradient_sum, sums_in
-from lastiterate.training.records import Records, Unmeasured
-from lastiterate.training.vectors import Vectors
+from lastiterate.training.data import Data, Records, Unmeasured
+
+# The one way out of the house: whatever gets noise is the nearest point of a public grid to value + noise, exactly.
+
+
+_FARTHEST = 2.0**28  # times the noise: beyond, doubles are too coarse to be quick
+RELEASED = 12  # powers of two by which the grid of what is released is finer than the noise
+_SMALLEST = 1e-290
+
+
+def leaves(
+    value: Floats,
+    noises: Sequence[tuple[NoiseLaw, float]],
+    source: Source,
+    factor: float = 1.0,
+    finer: int = RELEASED,
+) -> Floats:
+    """factor·value with these noises, as it may be released, on a grid 2^finer times finer than the noise.
+
+    Its law is that of the ideal mechanism, rounded: low bits show nothing, and a guarantee with δ = 0 stays one, but for a
+    probability of 2⁻¹⁹⁰ that noise lies where 191 random bits do not reach.
+    """
+    scale = max(scale for _, scale in noises)
+    if scale < _SMALLEST:
+        raise must_be("noise", f"at least {_SMALLEST:g}", f"{scale:g}; use other units")
+    with np.errstate(over="ignore"):
+        near = not value.size or float(np.abs(value).max()) * abs(factor / scale) < _FARTHEST
+    if near:
+        return nearest_multiples(value, public_grid(scale, finer), noises, source, factor)
+    if source.private:
+        raise InvalidInput("noise_lost_beside_value", noise=scale, value=float(np.abs(value).max()))
+    for _ in noises:
+        source.bits(value.shape)
+    return np.asarray(value * factor)  # from a seed, and marked as not private
+
+
+def leaves_with_normal_noise(value: Floats, std: float, source: Source, finer: int = RELEASED) -> Floats:
+    """With Gaussian noise."""
+    return leaves(value, ((normal, std),), source, finer=finer)
+
+
+# What a step needs to know of the arrays that it is taken with: numpy's here, PyTorch's tensors in `lastiterate.torch`.
+
+
+_FINEST = 40  # a finer grid would leave too many roundings in doubt
+
+
+class Vectors:
+    """Numpy's arrays in double precision, whose noise is drawn exactly around what they hold."""
+
+    straying = STRAYING
+    """By how much the iterates of a training may stray, as mu."""
+    finest = _FINEST
+
+    def zeros_like(self, vector: Any) -> Any:
+        return np.zeros(vector.shape)
+
+    def length(self, vector: Any) -> float:
+        return length(vector)
+
+    def noisy(self, value: Any, std: float, source: Source, finer: int, length: float | None = None) -> Any:
+        """With Gaussian noise, on a grid so many powers of two finer than the noise. The value may be used up.
+
+        `length`: that of the value, where it is known.
+        """
+        return leaves_with_normal_noise(value, std, source, finer)
+
+    def settled(self, run: Run, value: Any, step_size: float) -> Any:
+        """After the proximal map and the projection of a run."""
+        return run.domain.projected(value if run.prox is None else run.prox.mapped(value, step_size))
+
+    def grid_of_released(self, finer: int) -> int:
+        """How fine the grid of what is released is, where that of hidden iterates is `finer`."""
+        return RELEASED
+
+    def grid_of_hidden(self, apart: float, noises: tuple[float, float], roundings: float) -> int:
+        """So fine that rounding to half a step of the grid, made larger by the next step, strays by half of what it may.
+
+        Also where the noise of the next step is smaller. Where no Lipschitz constant is known, no account uses one, and any
+        grid will do.
+        """
+        if not math.isfinite(apart):
+            return RELEASED
+        least, most = noises
+        return math.ceil(math.log2(roundings * most / least * max(1.0, apart) / self.straying))
+
+
+# The sum of clipped gradients over a batch: in closed form for linear models, record by record for anything else.
+
 
 RecordGradients = Callable[[Any, Any, Any], Any]
 """From weights, features and targets of some records: one gradient for each record, along the first axis."""
@@ -187,3 +275,73 @@ def _as_numbers(found: Any) -> Floats:
         return array.astype(np.float64)
     except (TypeError, ValueError, RuntimeError) as error:  # text, None, ragged lists, tensors on another device
         raise InvalidInput("gradients_not_numbers", field="loss", got=type(found).__name__) from error
+
+
+# Sums of clipped gradients of linear models, without any gradient of one record.
+#
+# The gradient of a record is (a number that depends on its score) times its features, so its norm is known in closed
+# form.
+
+
+_NUMBERS_AT_ONCE = 1 << 18  # in sums of blocks that wait to be added up
+
+
+def clipped_gradient_sum(model: Model, weights: Floats, given: Records | Unmeasured, most: float) -> Floats:
+    """Σ of the records' gradients, each cut to norm `most`, with products in the precision of the features."""
+    scores = np.asfortranarray(given.features @ weights)  # columns lie together: sums over classes are fast
+    if given.scales is not None:
+        scores = scores * _column(given.scales, scores)
+    slopes = model.slopes(scores, given.targets)
+    if math.isfinite(most) and not _surely_short(slopes, given.longest, model.uncut * most):
+        slopes = model.cut(slopes, _limits(most, given.norms))
+    if given.scales is not None:
+        slopes = slopes * _column(given.scales, slopes)
+    return summed_in_blocks(slopes, given.features)
+
+
+def _surely_short(slopes: Floats, longest: float, most: float) -> bool:
+    """Whether no gradient is longer than `most`, so that nothing is to be cut: quickly, and never wrongly.
+
+    No row is longer than `longest`. Squares below 1e-30 may have lost digits, and sums of them lose a part 2⁻²⁴ for each
+    column at most.
+    """
+    with np.errstate(over="ignore"):
+        squares = np.square(slopes) if slopes.ndim == 1 else np.square(slopes).sum(axis=1)
+    largest, columns = float(squares.max(initial=0.0)), slopes[0].size if len(slopes) else 1
+    slack = 1.001 + columns * 2.0**-22
+    return largest > 1e-30 and math.sqrt(largest) * longest * slack <= most
+
+
+def sums_in(precision: Any) -> Sums:
+    """In single precision few rows are summed at once, so that one record cannot move their rounding far."""
+    return IN_SINGLE_PRECISION if precision == np.float32 else IN_DOUBLE_PRECISION
+
+
+def summed_in_blocks(slopes: Floats, rows: Floats) -> Floats:
+    """Σ slope·row in double precision, from blocks that are summed in that of the rows."""
+    block = sums_in(rows.dtype).block
+    columns, whole = slopes.reshape(len(rows), -1), len(rows) // block * block
+    total = np.asarray(columns[whole:].T @ rows[whole:], np.float64)
+    at_once = block * max(1, _NUMBERS_AT_ONCE // total.size)
+    for first in range(0, whole, at_once):
+        chosen = slice(first, min(first + at_once, whole))
+        left, right = _stacked(np.ascontiguousarray(columns[chosen]), block), _stacked(rows[chosen], block)
+        total += (left.swapaxes(1, 2) @ right).sum(axis=0, dtype=np.float64)
+    return total.T.reshape(rows.shape[1], *slopes.shape[1:])
+
+
+def _stacked(rows: Floats, block: int) -> Floats:
+    return rows.reshape(-1, block, rows.shape[1])
+
+
+def _limits(most: float, norms: Floats) -> Floats:
+    """On slopes, so that slope·norm is at most `most`; finite, also for rows of zeros."""
+    precision = norms.dtype
+    with np.errstate(divide="ignore", over="ignore"):
+        limits = np.minimum(most / norms.astype(np.float64), float(np.finfo(precision).max))
+    nearest = limits.astype(precision)
+    return np.where(nearest > limits, np.nextafter(nearest, 0, dtype=precision), nearest)
+
+
+def _column(values: Floats, like: Floats) -> Floats:
+    return values if like.ndim == 1 else values[:, None]

@@ -18,8 +18,7 @@ from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.norms import length, row_norms_above
 from lastiterate.numerics.randomness import Source
 from lastiterate.numerics.rounding import up
-from lastiterate.training.leaving import leaves_with_normal_noise
-from lastiterate.training.linear import summed_in_blocks, sums_in
+from lastiterate.training.objectives import leaves_with_normal_noise, summed_in_blocks, sums_in
 
 Pieces = Callable[[], Iterator[Floats]]
 """All rows, some at a time, none longer than the bound that was declared; the same whenever it is called."""

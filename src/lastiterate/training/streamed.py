@@ -15,10 +15,19 @@ import numpy as np
 from lastiterate.errors import InvalidInput
 from lastiterate.numerics.arrays import Floats, Indices
 from lastiterate.numerics.norms import row_norms_above
-from lastiterate.training.data import Data, check_count, check_finite, check_range, float_type
+from lastiterate.training.data import (
+    ArrayRecords,
+    Data,
+    Records,
+    RecordSource,
+    Unmeasured,
+    check_count,
+    check_finite,
+    check_range,
+    float_type,
+    limited,
+)
 from lastiterate.training.fingerprint import ArrayDigest
-from lastiterate.training.records import Records, Unmeasured, limited
-from lastiterate.training.sources import ArrayRecords, RecordSource
 
 _ROWS_AT_ONCE = 8192
 

@@ -2,35 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import replace
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from lastiterate.accounting.forgotten import Removed
-from lastiterate.accounting.releases import checked_releases, releases_before
-from lastiterate.errors import FINITE, InvalidInput, checked_array, must_be, shown
+from lastiterate.accounting.account import account
+from lastiterate.accounting.report import Report
+from lastiterate.certificate.claims import checked_releases, releases_before
+from lastiterate.display import alerts, card, folded, headline, lines, summary, table
+from lastiterate.errors import FINITE, InvalidInput, Unavailable, checked_array, must_be, shown, worded
+from lastiterate.facts import Basis, Fact, fact
+from lastiterate.forgetting.forget import Forgetting, Removed, forgetting_of
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.norms import length
 from lastiterate.numerics.randomness import Source
 from lastiterate.numerics.rounding import up
 from lastiterate.runs.kinds import LOSSES
 from lastiterate.runs.losses import Loss
-from lastiterate.runs.losses.model import Model
-from lastiterate.runs.run import Run, checked_run
-from lastiterate.training.checkpoint import Keeper
-from lastiterate.training.checkpoint_file import ArraysFile
-from lastiterate.training.data import Data, any_data, checked_float_type, linear_data
-from lastiterate.training.forget import phases, run_to_forget
-from lastiterate.training.go_on import checked_earlier, first_state, without_removed
+from lastiterate.runs.losses.loss import Model
+from lastiterate.runs.noise import EXACT
+from lastiterate.runs.run import Run, checked_run, run_rows
+from lastiterate.training.checkpoint import ArraysFile, Keeper, State, Training
+from lastiterate.training.data import (
+    Data,
+    RecordSource,
+    any_data,
+    checked_float_type,
+    linear_data,
+    mapped_pair,
+    on_disk,
+    pair_of,
+)
 from lastiterate.training.objectives import EachRecord, LinearModel, Objective, RecordGradients
-from lastiterate.training.sources import RecordSource, mapped_pair, on_disk
-from lastiterate.training.state import Training
+from lastiterate.training.steps import walked
 from lastiterate.training.streamed import streamed_data, unchecked_data
-from lastiterate.training.trained import EXECUTED, OF_LINEAR_MODELS, Trained
-from lastiterate.training.walk import walked
 
 
 def train(
@@ -149,3 +157,186 @@ def _start(run: Run, objective: Objective, start: Any) -> Floats:
         raise InvalidInput("start_shape", field="start", got=f"{weights.shape}", shape=shape)
     _check_dimension(run, weights.size)
     return run.domain.projected(weights)
+
+
+# A trained model with the run that made it, and the account of both.
+
+
+EXECUTED = (
+    *("batches", "smaller_batch_divisor", "batches_not_adaptive", "noise", "clipped", "projected", "l2_in_full"),
+    *("start_norm", "optimizer_sees_noisy_gradients"),
+)
+"""The codes of assumptions that `li.train` stands for, whatever the gradients."""
+OF_LINEAR_MODELS = (
+    *("feature_norm", "pull_limit", "gradient_change", "gradient_norm", "gradients_bounded_everywhere"),
+    *("record_unchanged", "no_batch_statistics"),
+)
+"""Those that it stands for where it computes the gradients itself, on rows that it shortens to the feature norm."""
+SEEDED = fact("noise_seeded", generator="lastiterate")
+
+
+@dataclass(frozen=True, eq=False)
+class Trained:
+    """A trained model: `weights` is the last iterate, `run` the run that was executed, including its arithmetic.
+
+    `private` is False if the noise came from a seed. `released` holds the checkpoints in `releases`, by step. `shortened` is
+    the number of rows longer than the run's `feature_norm`; it was computed from the data and is not private. After
+    forgetting, `forgotten` is the guarantee for the `removed` records, and the report covers the remaining ones. `enforced`:
+    the codes of assumptions that this execution stands for.
+    """
+
+    weights: Floats
+    run: Run
+    released: dict[int, Floats]
+    private: bool
+    shortened: int
+    forgotten: Forgetting | None = None
+    removed: tuple[int, ...] = ()
+    enforced: tuple[str, ...] = EXECUTED
+
+    def __repr__(self) -> str:
+        return summary(self, *map(str, self._caveats), f"weights of shape {self.weights.shape}", repr(self.run))
+
+    def _repr_html_(self) -> str:
+        size, shape = self.weights.size, self.weights.shape
+        count = worded("trained_weights", size=size, shape=shape, steps=self.run.steps)
+        released = [worded("trained_released", steps=[*self.released])] if self.released else []
+        parts = lines(released), folded("Run", table(run_rows(self.run)))
+        return card(alerts(map(str, self._caveats)), headline(count), *parts)
+
+    @property
+    def _caveats(self) -> tuple[Fact, ...]:
+        return () if self.private else (SEEDED,)
+
+    def report(self, delta: float) -> Report:
+        """The privacy report of this training, including all released checkpoints."""
+        return report_of(self.run, delta, self.released, self._caveats, self.enforced)
+
+
+def report_of(
+    run: Run, delta: float, releases: Iterable[int], caveats: tuple[Fact, ...], enforced: Iterable[str] = EXECUTED
+) -> Report:
+    """The account, what is wrong with this execution, and what it stands for."""
+    basis = tuple((code, Basis.ENFORCED) for code in enforced if code != "noise" or not caveats)
+    return replace(account(run, delta, releases), caveats=caveats, basis=basis)
+
+
+# Training that goes on without records that it was asked to forget.
+
+
+def run_to_forget(run: Run, forget: Any, loss: Any, checkpoint: Any, releases: Iterable[int]) -> Run:
+    """Training and further steps as one run; or why that is not what can be executed."""
+    if not isinstance(forget, Removed):
+        raise InvalidInput("not_removed_records", field="forget", got=f"{shown(forget):.60}")
+    if forget.plan.run != run:
+        raise must_be("forget", "planned for this very run", "a plan for another one")
+    if run.adjacency.replaces:
+        raise InvalidInput("forget_not_zero_out", field="adjacency", got="li.REPLACE_ONE")
+    if loss is not None or checkpoint is not None:
+        raise Unavailable("forget_not_with", field="forget", argument="checkpoint" if loss is None else "loss")
+    if not _allowed(forget.plan, set(releases)):
+        planned = list(forget.plan.releases)
+        raise InvalidInput(
+            "releases_not_planned", field="releases", got=f"{shown(list(releases)):.60}", planned=planned
+        )
+    return forget.plan.whole
+
+
+def _allowed(plan: Forgetting, releases: set[int]) -> bool:
+    """After adaptive requests all is taken as known but what is computed while a request is served."""
+    if not plan.adaptive:
+        return releases <= set(plan.releases)
+    ends = plan.requests.ends(plan.run.steps)
+    return all(place <= plan.run.steps or place in ends for place in releases)
+
+
+def phases(forget: Removed | None, data: Any, begun: int) -> Iterator[tuple[int, Any]]:
+    """After how many steps training goes on with which data, from this step on: nothing changes if nothing is forgotten."""
+    if forget is None:
+        return
+    done = forget.plan.run.steps
+    for request, steps in enumerate(forget.plan.further, 1):
+        if done >= begun:
+            yield done, _without(data, forget.until(request))
+        done += steps
+
+
+def _without(data: Any, records: tuple[int, ...]) -> tuple[Any, Any]:
+    """These rows are 0: a linear model's gradient is 0 there, and every other record keeps its place in all sums."""
+    if isinstance(data, RecordSource) or on_disk(pair_of(data)[0]):
+        raise Unavailable("forget_on_disk", field="data")
+    features, targets = pair_of(data)
+    kept = np.array(features)
+    kept[list(records)] = 0
+    return kept, targets
+
+
+def as_forgotten(plan: Forgetting, executed: Run, caveats: tuple[Fact, ...]) -> Forgetting:
+    """What is proved of the steps as they were executed, their rounding included."""
+    run = replace(plan.run, arithmetic=executed.arithmetic, start_norm=executed.start_norm)
+    return forgetting_of(run, plan.target, plan.delta, plan.requests, caveats)
+
+
+# Forgetting in a model that was trained earlier: it is known, so its plan is for adaptive requests.
+
+
+def checked_earlier(trained: Any, forget: Removed | None, start: Any, releases: Iterable[int]) -> Trained | None:
+    """The model to go on from, if one is given: that of the planned run, before one of its requests."""
+    if trained is None:
+        return None
+    if not isinstance(trained, Trained):
+        raise must_be("trained", "a model that li.train returned", f"{shown(trained):.60}")
+    if forget is None or not forget.plan.adaptive:
+        raise InvalidInput("trained_not_adaptive", field="trained")
+    if start is not None:
+        raise InvalidInput("start_with_trained", field="start")
+    _check_run(trained, forget.plan)
+    _check_records(trained, forget)
+    if any(place <= trained.run.steps for place in releases):
+        steps, got = trained.run.steps, f"{shown(list(releases)):.60}"
+        raise InvalidInput("releases_before_trained", field="releases", got=got, steps=steps)
+    return trained
+
+
+def _check_run(trained: Trained, plan: Forgetting) -> None:
+    more = trained.run.steps - plan.run.steps
+    if trained.run.steps not in _begins(plan) or _settings(trained.run) != _settings(plan.run.continued(more)):
+        raise InvalidInput("trained_of_another_run", field="trained")
+
+
+def _check_records(trained: Trained, forget: Removed) -> None:
+    gone = forget.until(_begins(forget.plan).index(trained.run.steps))
+    if set(trained.removed) != set(gone):
+        raise InvalidInput("forgotten_not_named", field="forget", got=f"{list(gone)}", forgotten=list(trained.removed))
+
+
+def _begins(plan: Forgetting) -> tuple[int, ...]:
+    """After so many steps each request comes."""
+    return (plan.run.steps, *plan.requests.ends(plan.run.steps)[:-1])
+
+
+def _settings(run: Run) -> Run:
+    """A run but for what its execution added."""
+    return replace(run, arithmetic=EXACT, start_norm=0.0)
+
+
+def first_state(earlier: Trained | None, run: Run, start: Floats, source: Source) -> State:
+    """Where a training begins, or goes on; what was rounded for its release is projected again."""
+    if earlier is None:
+        return State(0, start, randomness=source.state())
+    if earlier.weights.shape != start.shape:
+        raise InvalidInput("trained_shape", field="trained", got=f"{earlier.weights.shape}", shape=start.shape)
+    weights = run.domain.projected(np.asarray(earlier.weights, np.float64))
+    return State(earlier.run.steps, weights, randomness=source.state())
+
+
+def without_removed(done: Trained, forget: Removed, earlier: Trained | None) -> Trained:
+    """With what is proved of the removed records. A model that was trained earlier was released, too, and was rounded."""
+    run, released, private = done.run, done.released, done.private
+    if earlier is not None:
+        arithmetic = run.arithmetic.then(earlier.run.arithmetic)
+        run = replace(run, arithmetic=arithmetic, start_norm=max(run.start_norm, earlier.run.start_norm))
+        released = {**earlier.released, earlier.run.steps: earlier.weights, **released}
+        private = private and earlier.private
+    forgotten = as_forgotten(forget.plan, run, () if private else (SEEDED,))
+    return replace(done, run=run, released=released, private=private, forgotten=forgotten, removed=forget.every)

@@ -16,16 +16,12 @@ from lastiterate.accounting.report import Report
 from lastiterate.digits import above
 from lastiterate.errors import InvalidInput, checked_choice, must_be, shown
 from lastiterate.report import english
-from lastiterate.report.run_text import calibrated, described
-from lastiterate.report.text import attack_sentence
-from lastiterate.runs.encode import run_from_dict
-from lastiterate.runs.files import run_from_text, run_to_toml
+from lastiterate.report.text import attack_sentence, calibrated, described
+from lastiterate.runs.files import run_from_dict, run_from_text, run_to_toml
 from lastiterate.runs.run import Run
 from lastiterate.training.plans.planning import plan
-from lastiterate.web.as_python import run_to_python
-from lastiterate.web.attacker import attack
-from lastiterate.web.curves import curves
-from lastiterate.web.form import as_form
+from lastiterate.web.curves import attack, curves
+from lastiterate.web.form import as_form, run_to_python
 
 Part = dict[str, Any]
 _QUICK = 0.1  # CPU seconds for an account: curves then have as many points as can be seen

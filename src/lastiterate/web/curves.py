@@ -6,10 +6,11 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
+
 from lastiterate.accounting.account import account_by
-from lastiterate.accounting.growth import growth
-from lastiterate.accounting.lower_bound import lower_bound
-from lastiterate.accounting.report import Report
+from lastiterate.accounting.epsilon_curve import detection_rates, growth
+from lastiterate.accounting.report import Report, lower_bound
 from lastiterate.errors import Unavailable
 from lastiterate.progress import tracked
 from lastiterate.runs.run import Run
@@ -60,3 +61,15 @@ def _before(releases: tuple[int, ...], place: int) -> tuple[int, ...]:
 
 def _looked_at(index: int, along: list[float]) -> bool:
     return index % _EVERY == 0 or index == len(along) - 1
+
+
+# The trade-off curve as an attacker's chance: how often a record is detected at most, for each rate of false alarms.
+
+
+_RATES = np.concatenate([[0.0, 1e-4, 1e-3, 0.003], np.arange(0.01, 0.2, 0.01), np.linspace(0.2, 1.0, 33)])
+
+
+def attack(report: Report) -> dict[str, Any]:
+    """Both as shares of 1."""
+    found = np.broadcast_to(detection_rates(report.best._proved, _RATES), _RATES.shape)
+    return {"false_positive_rates": _RATES.tolist(), "detection_rates": found.tolist()}

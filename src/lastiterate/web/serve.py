@@ -2,30 +2,42 @@
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 import socket
 import threading
 import webbrowser
-from contextlib import suppress
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
+from json import dumps, loads
+from pathlib import Path
+from secrets import compare_digest
 from typing import Any
 
+from starlette.applications import Starlette
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import FileResponse, JSONResponse, Response
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
 from lastiterate.errors import InvalidInput, must_be, worded
+from lastiterate.runs.batches import Cyclic
+from lastiterate.runs.losses import logistic
+from lastiterate.runs.noise import OnMeanGradient
+from lastiterate.runs.per_step import epochs
+from lastiterate.runs.run import Run
+from lastiterate.web.form import start
+from lastiterate.web.workers import TooBusy, Workers
 
 try:
     import uvicorn
 
-    from lastiterate.web.app import application
     from lastiterate.web.workers import Workers
 except ImportError as error:
     raise ImportError(worded("web_not_installed")) from error
-
-from lastiterate.runs.batches import Cyclic
-from lastiterate.runs.length import epochs
-from lastiterate.runs.losses import logistic
-from lastiterate.runs.noise import OnMeanGradient
-from lastiterate.runs.run import Run
-from lastiterate.web.form import start
 
 HOST = "127.0.0.1"
 _TOKEN_BYTES = 24
@@ -104,3 +116,185 @@ def planner(run: Run | None, delta: float, port: int = 0) -> Planner:
         raise InvalidInput("port_not_usable", field="port", port=port, error=error.strerror) from error
     listening.listen()
     return Planner(listening, secrets.token_urlsafe(_TOKEN_BYTES), begins_with)
+
+
+# The page, and the one address under which it asks: questions are JSON, answers are lines of JSON, part by part.
+
+
+STATIC = Path(__file__).parent / "static"
+LARGEST_QUESTION = 2**20  # bytes
+
+
+def application(token: str, port: int, start: dict[str, Any], workers: Workers) -> Guard:
+    """Under /token/: the page, what it starts with, and what it asks."""
+
+    @asynccontextmanager
+    async def alive(_: Starlette) -> AsyncIterator[None]:
+        await workers.open()
+        try:
+            yield
+        finally:
+            await workers.close()
+
+    async def page(_: Request) -> Response:
+        return FileResponse(STATIC / "index.html")
+
+    async def started(_: Request) -> Response:
+        return JSONResponse(start)
+
+    async def asked(request: Request) -> Response:
+        try:
+            body = await _body(request)
+        except ClientDisconnect:  # there is nobody left to be told
+            return Response(status_code=400)
+        if body is None:
+            return _refused(worded("request_too_large", most=LARGEST_QUESTION), 413)
+        if not _is_json(body):
+            return _refused(worded("request_not_json"), 422)
+        return Answer(workers, body)
+
+    routes = [
+        Route("/", page),
+        Route("/start", started),
+        Route("/ask", asked, methods=["POST"]),
+        Mount("/static", StaticFiles(directory=STATIC)),
+    ]
+    return Guard(Starlette(routes=[Mount(f"/{token}", routes=routes)], lifespan=alive), token, port)
+
+
+async def _body(request: Request) -> bytes | None:
+    """As long as it is not too long."""
+    body = b""
+    async for piece in request.stream():
+        body += piece
+        if len(body) > LARGEST_QUESTION:
+            return None
+    return body
+
+
+def _is_json(body: bytes) -> bool:
+    try:
+        loads(body)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def _refused(reason: str, status: int) -> Response:
+    return JSONResponse({"error": reason, "field": None}, status_code=status)
+
+
+# Who may ask: the browser of whoever was told the address, under the name of this machine, and no other page in it.
+
+
+_USUAL_PORT = 80  # which browsers leave out
+NAMES = ("127.0.0.1", "localhost")
+_POLICY = {
+    "default-src": "none",
+    **dict.fromkeys(("script-src", "style-src", "img-src", "connect-src"), "self"),
+    "require-trusted-types-for": "script",
+    **dict.fromkeys(("base-uri", "form-action", "frame-ancestors"), "none"),
+}
+_HEADERS = {
+    "Content-Security-Policy": "; ".join(f"{what} '{allowed}'" for what, allowed in _POLICY.items()),
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+
+
+class Guard:
+    """Refuses every request whose path does not begin with the token, or whose headers name another host or page."""
+
+    def __init__(self, app: ASGIApp, token: str, port: int) -> None:
+        self.app, self.token = app, token.encode()
+        self.hosts = tuple(f"{name}:{port}" for name in NAMES) + (NAMES if port == _USUAL_PORT else ())
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self.app(scope, receive, send)
+            return
+        if scope["type"] != "http":
+            return
+
+        async def guarded(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                MutableHeaders(scope=message).update(_HEADERS)
+            await send(message)
+
+        refused = self._refusal(scope)
+        answer = self.app if refused is None else JSONResponse({"error": worded(refused)}, status_code=403)
+        await answer(scope, receive, guarded)
+
+    def _refusal(self, scope: Scope) -> str | None:
+        """Why nobody may ask this, by its code."""
+        headers = Headers(scope=scope)
+        if headers.get("host", "") not in self.hosts:
+            return "host_refused"
+        origin = headers.get("origin")
+        if origin is not None and origin not in [f"http://{host}" for host in self.hosts]:
+            return "origin_refused"
+        if not compare_digest(scope["path"].lstrip("/").partition("/")[0].encode(), self.token):
+            return "token_missing"
+        return None
+
+
+# An answer that is sent while it is computed, and given up when its reader leaves.
+
+
+_STREAM_HEADERS = [(b"content-type", b"application/x-ndjson"), (b"x-accel-buffering", b"no")]
+
+
+class Answer(Response):
+    """Lines of JSON; the first one decides on the status: 422 if it says what is wrong with the question."""
+
+    def __init__(self, workers: Workers, question: bytes) -> None:
+        self.workers, self.question = workers, question
+        self.background = None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        sending, leaving = asyncio.create_task(self._sent(send)), asyncio.create_task(_left(receive))
+        await asyncio.wait((sending, leaving), return_when=asyncio.FIRST_COMPLETED)
+        for task in (sending, leaving):
+            task.cancel()
+        for outcome in await asyncio.gather(sending, leaving, return_exceptions=True):
+            if isinstance(outcome, Exception):
+                raise outcome
+
+    async def _sent(self, send: Send) -> None:
+        try:
+            async with self.workers.answer(self.question) as lines:
+                broken = f"{dumps({'error': worded('computation_ended'), 'broken': True})}\n".encode()
+                first = await anext(lines, broken)
+                await _begin(send, _status(first))
+                await _line(send, first)
+                async for line in lines:
+                    await _line(send, line)
+                if not lines.ended and first != broken:
+                    await _line(send, broken)
+        except TooBusy as error:
+            await _begin(send, 503)
+            await _line(send, f"{dumps({'error': str(error)})}\n".encode())
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+async def _begin(send: Send, status: int) -> None:
+    await send({"type": "http.response.start", "status": status, "headers": list(_STREAM_HEADERS)})
+
+
+async def _line(send: Send, line: bytes) -> None:
+    await send({"type": "http.response.body", "body": line, "more_body": True})
+
+
+async def _left(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+def _status(line: bytes) -> int:
+    answer = loads(line)
+    if "error" not in answer:
+        return 200
+    return 500 if answer.get("broken") else 422

@@ -15,7 +15,7 @@ from queue import SimpleQueue
 from threading import Event, Thread
 from typing import IO, Any
 
-from lastiterate.accounting.plain import finite
+from lastiterate.certificate.replay import finite
 from lastiterate.errors import LastIterateError, worded
 from lastiterate.progress import heard
 from lastiterate.web.answers import answered

@@ -9,13 +9,14 @@ except ImportError as error:
         worded("library_missing", module=__name__, library="dp-accounting", extra="dp-accounting")
     ) from error
 
-from lastiterate.adapters.dp_accounting.accountant import LastIterateAccountant
-from lastiterate.adapters.dp_accounting.distributions import privacy_loss_distribution
-from lastiterate.adapters.dp_accounting.event import LastIterateDpEvent
-from lastiterate.adapters.dp_accounting.exported import compose_into, event_of
-from lastiterate.adapters.dp_accounting.imported import notion_of
-from lastiterate.adapters.dp_accounting.refusals import UnsupportedEvent
-from lastiterate.adapters.dp_accounting.relations import adjacency_of, relation_of
+from lastiterate.adapters.dp_accounting.exported import (
+    LastIterateAccountant,
+    compose_into,
+    event_of,
+    privacy_loss_distribution,
+)
+from lastiterate.adapters.dp_accounting.imported import LastIterateDpEvent, UnsupportedEvent, notion_of
+from lastiterate.adapters.dp_accounting.orders import adjacency_of, relation_of
 
 __all__ = [
     "LastIterateAccountant",

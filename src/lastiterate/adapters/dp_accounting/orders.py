@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
+from dp_accounting import NeighboringRelation
 
-from lastiterate.adapters.dp_accounting.profiles import LARGEST_EXPONENT, amplified
-from lastiterate.curves.adjacency import POISSON, Adjacency, common_adjacency
-from lastiterate.curves.compose import Counted, compose_counted, profile_to_masses, spacing_for
+from lastiterate.curves.adjacency import ADD_OR_REMOVE_ONE, POISSON, REPLACE_ONE, ZERO_OUT, Adjacency, common_adjacency
+from lastiterate.curves.compose import Counted, PrivacyLoss, compose_counted, profile_to_masses, spacing_for
 from lastiterate.curves.gaussian import GaussianDP
-from lastiterate.curves.loss import PrivacyLoss
 from lastiterate.curves.notion import Notion
 from lastiterate.curves.profile import Profile
 from lastiterate.curves.subsampled import SubsampledGaussians
 from lastiterate.curves.zeroed_out import joined
+from lastiterate.errors import InvalidInput, checked_choice, shown
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.lattice import LatticeSum
 from lastiterate.numerics.rounding import down, up
@@ -107,3 +108,118 @@ class ByOrder(Notion):
 
     def _epsilon(self, log_deltas: Floats) -> Floats:
         return np.maximum(*(order._epsilon(log_deltas) for order in self._orders))
+
+
+# Privacy profiles of the mechanisms that its events describe, rounded up.
+
+
+LARGEST_EXPONENT = 300.0  # of a float; beyond it, 1 is nothing
+_FEW_PROFILES = 20  # operations
+
+
+@dataclass(frozen=True)
+class NoPrivacy(Notion):
+    """Nothing is promised: δ = 1 for every ε, ε = ∞ for every δ."""
+
+    adjacency: Adjacency
+
+    def _log_delta(self, epsilons: Floats) -> Floats:
+        return np.zeros_like(epsilons)
+
+    def _epsilon(self, log_deltas: Floats) -> Floats:
+        return np.full_like(log_deltas, np.inf)
+
+
+def laplace(distance: float, adjacency: Adjacency) -> Profile:
+    """Of Laplace noise whose scale is the sensitivity in the 1-norm over `distance`, in any number of coordinates.
+
+    δ(ε) = 1 − e^{(ε − distance)/2}, and 0 from ε = distance on: the worst is a move along one coordinate (docs/proofs.md).
+    """
+    return Profile(function=partial(_laplace, up(distance, _FEW_PROFILES)), adjacency=adjacency)
+
+
+def _laplace(distance: float, epsilons: Floats) -> Floats:
+    return np.minimum(up(-np.expm1(np.minimum(epsilons - distance, 0.0) / 2), _FEW_PROFILES), 1.0)
+
+
+def pure(epsilon: float, adjacency: Adjacency) -> Profile:
+    """(ε, 0)-differential privacy."""
+    return Profile(epsilons=[up(epsilon, _FEW_PROFILES)], deltas=[0.0], adjacency=adjacency)
+
+
+def randomized_response(kept: float, other: float, buckets: int, adjacency: Adjacency) -> Profile:
+    """The record's own bucket with probability `kept`, each of the others with probability `other`.
+
+    The neighbour's own bucket is another one, or, where its record contributes nothing, all are as likely for it.
+    """
+    deltas = (
+        partial(_replaced_response, kept, other) if adjacency.replaces else partial(_response, kept, other, buckets)
+    )
+    return Profile(function=deltas, adjacency=adjacency)
+
+
+def _replaced_response(kept: float, other: float, epsilons: Floats) -> Floats:
+    return _excess(np.exp(np.minimum(epsilons, LARGEST_EXPONENT)), kept, other)
+
+
+def _response(kept: float, other: float, buckets: int, epsilons: Floats) -> Floats:
+    """Against a uniform bucket, in both orders."""
+    ratios, uniform = np.exp(np.minimum(epsilons, LARGEST_EXPONENT)), 1 / buckets
+    present = _excess(ratios, kept, uniform) + (buckets - 1) * _excess(ratios, other, uniform)
+    absent = _excess(ratios, uniform, kept) + (buckets - 1) * _excess(ratios, uniform, other)
+    return np.minimum(np.maximum(present, absent), 1.0)
+
+
+def _excess(ratios: Floats, first: float, second: float) -> Floats:
+    """What one probability has beyond e^ε times another."""
+    return np.clip(up(first, _FEW_PROFILES) - down(second, _FEW_PROFILES) * ratios, 0.0, 1.0)
+
+
+def amplified(notion: Notion, inclusion: float) -> Profile:
+    """On a random batch that has the record with this probability: δ'(ε) = q·δ(log(1 + (e^ε − 1)/q)).
+
+    Poisson sampling where the neighbour has nothing in the record's place, or batches of fixed size where a record is
+    replaced; whatever the mechanism is (Balle, Barthe and Gaboardi 2018).
+    """
+    return Profile(function=partial(_amplified, notion, inclusion), adjacency=notion.adjacency)
+
+
+def _amplified(notion: Notion, inclusion: float, epsilons: Floats) -> Floats:
+    moderate = np.log1p(np.expm1(np.minimum(epsilons, LARGEST_EXPONENT)) / inclusion)
+    inner = np.where(epsilons < LARGEST_EXPONENT, moderate, epsilons - np.log(inclusion))
+    return np.minimum(up(inclusion * np.asarray(notion.delta(down(inner, _FEW_PROFILES))), _FEW_PROFILES), 1.0)
+
+
+# Which data sets are neighbours, in its words and in ours.
+#
+# Its REPLACE_SPECIAL replaces a record by one that contributes nothing (arXiv 2103.00039, Definition 1.1): our zero-out.
+# Its
+# noise multipliers are noise over the norm of one record's contribution, whatever the relation, so that replacing a
+# record
+# moves a sum by up to twice that norm, and adding, removing or zeroing out one by once.
+
+
+_ADJACENCIES = {
+    NeighboringRelation.ADD_OR_REMOVE_ONE: ADD_OR_REMOVE_ONE,
+    NeighboringRelation.REPLACE_ONE: REPLACE_ONE,
+    NeighboringRelation.REPLACE_SPECIAL: ZERO_OUT,
+}
+
+
+def adjacency_of(neighboring_relation: Any) -> Adjacency:
+    """The adjacency for a neighboring relation of dp-accounting: REPLACE_SPECIAL is li.ZERO_OUT, other names agree."""
+    if not isinstance(neighboring_relation, NeighboringRelation):
+        got = f"{shown(neighboring_relation):.60}"
+        raise InvalidInput("dp_relation_kind", field="neighboring_relation", got=got)
+    return _ADJACENCIES[neighboring_relation]
+
+
+def relation_of(adjacency: Adjacency) -> NeighboringRelation:
+    """The neighboring relation of dp-accounting for an adjacency."""
+    wanted = checked_choice("adjacency", adjacency, Adjacency)
+    return next(relation for relation, one in _ADJACENCIES.items() if one is wanted)
+
+
+def records_apart(adjacency: Adjacency) -> float:
+    """How far a neighbour moves a sum, over the largest norm of one record's contribution."""
+    return 2.0 if adjacency.replaces else 1.0

@@ -12,11 +12,9 @@ from opacus.accountants import IAccountant
 from opacus.optimizers import DPOptimizer
 
 from lastiterate.accounting.report import Report
-from lastiterate.adapters.opacus.covered import covered
-from lastiterate.adapters.opacus.hidden import COARSEST, Hiding, accounted, squared_straying
-from lastiterate.adapters.opacus.plan import check_rate, planned_run, with_multiplier
-from lastiterate.adapters.opacus.setup import Setup, set_up_by_caller
-from lastiterate.adapters.opacus.state import Span, StepHistory, history_from
+from lastiterate.adapters.opacus.described import covered
+from lastiterate.adapters.opacus.setup import COARSEST, Hiding, Setup, accounted, set_up_by_caller, squared_straying
+from lastiterate.adapters.opacus.state import Span, StepHistory, check_rate, history_from, planned_run, with_multiplier
 from lastiterate.adapters.opacus.steps import check_multiplier, same
 from lastiterate.adapters.opacus.trusted import TRUSTED, SeenStep
 from lastiterate.curves.gaussian import GaussianDP

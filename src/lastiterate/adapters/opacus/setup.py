@@ -7,7 +7,11 @@ changes a number.
 
 from __future__ import annotations
 
+import math
 import sys
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from enum import Enum, auto
 from typing import Any
 
 import torch
@@ -16,12 +20,20 @@ from opacus.optimizers import DPOptimizer, DPOptimizerFastGradientClipping
 from opacus.privacy_engine import PrivacyEngine
 from torch.utils.data import DataLoader, default_collate
 
-from lastiterate.adapters.opacus.loaders import check_batches, dealer_of, watch_of
-from lastiterate.adapters.opacus.steps import check_setup, same, seen_records
+from lastiterate.accounting.account import account, account_by
+from lastiterate.accounting.report import Report
+from lastiterate.adapters.opacus.described import check_batches, dealer_of, watch_of
+from lastiterate.adapters.opacus.steps import check_setup, executed_by, norm_of, same, seen_records
 from lastiterate.errors import InvalidInput
+from lastiterate.facts import Basis, Fact, fact
+from lastiterate.runs.noise import STRAYING, Arithmetic
+from lastiterate.runs.optimizers import SGD
+from lastiterate.runs.per_step import extremes
 from lastiterate.runs.run import Run
-from lastiterate.torch.loaders import generator_of
-from lastiterate.torch.seeded import SeedWatch
+from lastiterate.theorems.catalogue import OF_EVERY_ITERATE
+from lastiterate.theorems.evidence import About
+from lastiterate.torch.sampling import generator_of
+from lastiterate.torch.trusted import ORDER_SEEDED, SeedWatch, seeded
 
 
 def set_up_by_caller(run: Run) -> Setup | None:
@@ -91,3 +103,155 @@ class Setup:
             untouched = left is not None and gradient is left[0] and gradient._version == left[1]
             if not untouched and gradient is not None and bool(torch.count_nonzero(gradient)):
                 raise InvalidInput("opacus_other_gradients", field="criterion")
+
+
+# What an execution by Opacus rests on, and what is wrong with it: seeds, generators, precision, what was not seen.
+
+
+NOISE_SEEDED = fact("noise_seeded", generator="torch")
+
+
+@dataclass(frozen=True)
+class Circumstances:
+    """As seen so far, at all steps together."""
+
+    precision: str = "floating point"
+    secure: bool = True
+    noise_seeded: bool = False
+    order_seeded: bool = False
+    squared_straying: float = 0.0
+    loader_seen: bool = True
+    collated: bool = False
+    resumed: bool = False
+    unseen_steps: int = 0
+
+    def with_step(self, optimizer: DPOptimizer | None, setup: Setup | None, strayed: float = 0.0) -> Circumstances:
+        """One step more, of an optimiser and a setup as far as they are known; `strayed` as in `squared_straying`."""
+        seen = self.loader_seen and setup is not None
+        if optimizer is None:
+            return replace(self, unseen_steps=self.unseen_steps + 1, secure=False, loader_seen=seen)
+        secure = bool(optimizer.secure_mode)
+        noise_seeded, order_seeded = (False, False) if secure else _seeds(optimizer, setup)
+        return replace(
+            self,
+            precision=str(precision_of(optimizer)).removeprefix("torch."),
+            secure=self.secure and secure,
+            noise_seeded=self.noise_seeded or noise_seeded,
+            order_seeded=self.order_seeded or order_seeded,
+            squared_straying=self.squared_straying + strayed,
+            loader_seen=seen,
+            collated=self.collated or (setup is not None and setup.collates),
+        )
+
+    @property
+    def caveats(self) -> tuple[Fact, ...]:
+        return (*((NOISE_SEEDED,) if self.noise_seeded else ()), *((ORDER_SEEDED,) if self.order_seeded else ()))
+
+    @property
+    def basis(self) -> tuple[tuple[str, Basis], ...]:
+        """What was checked at every step, by the code of the assumption."""
+        steps = () if self.unseen_steps else ("clipped", "l2_in_full", "optimizer_sees_noisy_gradients")
+        loader = ("batches", "smaller_batch_divisor") if self.loader_seen else ()
+        return tuple((code, Basis.CHECKED) for code in (*steps, *loader))
+
+    @property
+    def rounding(self) -> float | None:
+        """What is charged for the rounding of hidden weights; None where it is too much, or was not seen."""
+        return None if self.unseen_steps else limit_of(self.precision, math.sqrt(self.squared_straying))
+
+    def assumed(self, hiding: Hiding) -> tuple[Fact, ...]:
+        """What nothing could check, beside what the run promises."""
+        applies = {
+            fact("exact_arithmetic", precision=self.precision, hidden=hiding.name.lower()): True,
+            fact("criterion_reduction"): True,
+            fact("loader_to_model"): True,
+            fact("generator_unpredictable", drew="all"): not self.secure,
+            fact("collate_separate", compared="never"): self.collated,
+            fact("resumed_as_saved"): self.resumed,
+            fact("loader_unseen"): not self.loader_seen,
+            fact("steps_unseen", count=self.unseen_steps): self.unseen_steps > 0,
+        }
+        return tuple(one for one, holds in applies.items() if holds)
+
+
+def _seeds(optimizer: DPOptimizer, setup: Setup | None) -> tuple[bool, bool]:
+    """Whether the noise of this step, and its batch, came from numbers that somebody could repeat."""
+    if setup is None:
+        return seeded(optimizer.generator, optimizer.params[0].device), False
+    return setup.noise.repeatable(drawn=True), setup.order is not None and setup.order.repeatable(drawn=setup.new_pass)
+
+
+# The rounding of hidden weights: bounded at every step beside the noise, and charged where that is little.
+
+
+_UNITS = {torch.float32: 2.0**-24, torch.float64: 2.0**-53}
+_LIMITS = {"float32": 1e-3, "float64": STRAYING}
+_ROUNDINGS = 9  # of a step: noise and decay are added, it is divided, multiplied, added to the weights; some to spare
+COARSEST = max(_LIMITS.values())
+
+
+class Hiding(Enum):
+    """What became of the guarantees that rely on hidden iterates."""
+
+    UNUSED = auto()  # all iterates together are as good
+    CHARGED = auto()  # the rounding of hidden weights is in ε
+    ASSUMED = auto()  # it is little, but of other steps than plain ones no bound is known
+    TOO_COARSE = auto()  # it is too much beside the noise, or was not seen: all iterates count
+
+
+def limit_of(precision: str, straying: float) -> float | None:
+    """What is charged if weights of this precision have strayed by so much, as mu; None for too much."""
+    limit = _LIMITS.get(precision, 0.0)
+    return limit if straying <= limit else None
+
+
+def accounted(run: Run, delta: float, releases: Iterable[int], limit: float | None) -> tuple[Report, Hiding]:
+    """The account of a run whose hidden weights strayed by at most `limit`, or by too much."""
+    at, plain = (delta, tuple(releases)), run.process.update.plain
+    if limit is not None and plain and _may_hide(run):
+        charged = account(replace(run, arithmetic=Arithmetic(displacement=limit)), *at)
+        if _hides(charged):
+            return charged, Hiding.CHARGED
+    report = account(run, *at)
+    if not _hides(report):
+        return report, Hiding.UNUSED
+    if limit is not None and not plain:
+        return report, Hiding.ASSUMED
+    return account_by(OF_EVERY_ITERATE, run, *at), Hiding.TOO_COARSE
+
+
+def _hides(report: Report) -> bool:
+    return report.best.evidence.about is not About.EVERY_ITERATE
+
+
+def _may_hide(run: Run) -> bool:
+    """Whether any theorem could make use of hidden iterates: where steps may do anything to them, none can."""
+    return isinstance(run.optimizer, SGD) and (math.isfinite(extremes(run.process.lipschitz)[1]) or run.decay > 0)
+
+
+def precision_of(optimizer: DPOptimizer) -> torch.dtype:
+    """Of the weights; the coarser where there are two."""
+    return max((one.dtype for one in optimizer.params), key=lambda one: _UNITS[one])
+
+
+def squared_straying(run: Run, optimizer: DPOptimizer, step: int, multiplier: float) -> float:
+    """(e/ν)², where the weights after this step are off by at most e, and the next noise on the weights is ν.
+
+    What is off in a hidden iterate moves the mean of the next Gaussian by that much, times the Lipschitz constant where the
+    account uses one. At the step the noisy gradient is there, and the weights have not moved yet.
+    """
+    expansion = extremes(run.process.lipschitz)[1]
+    executed = executed_by(optimizer.original_optimizer)
+    if not _may_hide(run):
+        return 0.0
+    weights, decay, rate = norm_of(optimizer), executed.weight_decay or 0.0, executed.learning_rate or 0.0
+    moved = rate * (_length(optimizer, "grad") + decay * weights + _length(optimizer, "momentum_buffer"))
+    error = _UNITS[precision_of(optimizer)] * (weights + _ROUNDINGS * 2 * moved)
+    noise = float(run.process.noise[min(step + 1, run.steps - 1)]) * multiplier / run.noise.at(step)
+    return float((max(1.0, expansion if math.isfinite(expansion) else 1.0) * error / noise) ** 2)
+
+
+def _length(optimizer: DPOptimizer, name: str) -> float:
+    """Of the noisy gradient, or of what the optimiser remembers."""
+    held = [one.grad if name == "grad" else optimizer.state.get(one, {}).get(name) for one in optimizer.params]
+    return math.sqrt(sum(float(one.detach().double().square().sum()) for one in held if one is not None))

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from opacus.optimizers import DPOptimizer, DPOptimizerFastGradientClipping
 
-from lastiterate.adapters.opacus.plan import check_rate
 from lastiterate.adapters.opacus.setup import Setup
+from lastiterate.adapters.opacus.state import check_rate
 from lastiterate.adapters.opacus.steps import check_batch_size, check_multiplier, check_step, check_weights
 from lastiterate.errors import InvalidInput
 from lastiterate.runs.run import Run

@@ -1,21 +1,91 @@
-"""Whole passes over the data, in a fixed order or in random ones."""
+"""Batches that take every record once in an epoch: all at once, in order, shuffled; and those of one size, drawn anew."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 
-from lastiterate.errors import InvalidInput, must_be, shown, worded
+from lastiterate.errors import InvalidInput, checked_count, must_be, shown, worded
 from lastiterate.facts import Fact, fact
-from lastiterate.numerics.arrays import Floats, Indices
-from lastiterate.numerics.divisors import divisors
-from lastiterate.numerics.randomness import Source, permutation
-from lastiterate.runs.batches.base import Sizes, Turns
-from lastiterate.runs.batches.sized import Sized
+from lastiterate.numerics.arrays import Floats, Indices, divisors
+from lastiterate.numerics.randomness import Source, permutation, subset
+from lastiterate.runs.batches.base import Batches, Sizes, Turns, always, checked_records
 from lastiterate.runs.named import names_arguments
+
+# Every record at every step.
+
+
+@names_arguments
+@dataclass(frozen=True)
+class FullBatch(Batches):
+    """Every step uses every record."""
+
+    records: int
+    kind: ClassVar[str] = "full"
+    called: ClassVar[str] = "full batches"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "records", checked_records(self.records))
+
+    @property
+    def described(self) -> str:
+        return f"every step on all {self.records} records"
+
+    @property
+    def turns(self) -> Turns:
+        return Turns.EVERY_STEP
+
+    @property
+    def divisor(self) -> float:
+        return float(self.records)
+
+    @property
+    def other_sizes(self) -> Sequence[int]:
+        return (self.records,)
+
+    def resized(self, size: int) -> FullBatch:
+        return self
+
+    def inclusion(self, steps: int) -> Floats:
+        return always(1.0, steps)
+
+    def batch(self, step: int, source: Source, order: Indices | None) -> Indices:
+        return slice(None)
+
+
+# Batches with a number of records that does not change.
+
+
+@dataclass(frozen=True)
+class Sized(Batches):
+    """So many records at each step."""
+
+    records: int
+    batch_size: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "records", checked_records(self.records))
+        object.__setattr__(self, "batch_size", checked_count("batch_size", self.batch_size))
+        if self.batch_size > self.records:
+            raise must_be("batch_size", f"at most records = {self.records}", f"{self.batch_size}")
+
+    def resized(self, size: int) -> Sized:
+        return replace(self, batch_size=size)
+
+    @property
+    def divisor(self) -> float:
+        return float(self.batch_size)
+
+    @property
+    def largest(self) -> int:
+        return self.batch_size
+
+
+# Whole passes over the data, in a fixed order or in random ones.
+
 
 SMALLER, DROP = "smaller", "drop"
 
@@ -155,3 +225,33 @@ class Shuffled(_Passes):
 
     def batch(self, step: int, source: Source, order: Any) -> Indices:
         return np.asarray(order[self._cut(step)])
+
+
+# A random batch of fixed size at each step.
+
+
+@names_arguments
+@dataclass(frozen=True)
+class FixedSize(Sized):
+    """Each step draws a uniformly random batch of this size, without replacement, independently of all other steps."""
+
+    kind: ClassVar[str] = "fixed_size"
+    called: ClassVar[str] = "random batches of fixed size"
+
+    @property
+    def described(self) -> str:
+        return worded("fixed_size_described", size=self.batch_size, records=self.records)
+
+    @property
+    def turns(self) -> Turns:
+        return Turns.FRESH
+
+    @property
+    def per_epoch(self) -> int:
+        return -(-self.records // self.batch_size)
+
+    def inclusion(self, steps: int) -> Floats:
+        return always(self.batch_size / self.records, steps)
+
+    def batch(self, step: int, source: Source, order: Indices | None) -> Indices:
+        return subset(source, self.records, self.batch_size)

@@ -1,20 +1,25 @@
-"""Batches that every record joins by itself."""
+"""Batches of random size: every record by its own coin, or each in a bin of its own choice."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from lastiterate.curves.adjacency import ADD_OR_REMOVE_ONE, POISSON, REPLACE_ONE, ZERO_OUT, Adjacency, Sampling
-from lastiterate.errors import Interval, checked_number, worded
+from lastiterate.errors import Interval, LastIterateError, checked_count, checked_number, must_be, worded
 from lastiterate.numerics.arrays import Floats, Indices
-from lastiterate.numerics.randomness import Source, coins
+from lastiterate.numerics.randomness import Source, choices, coins
 from lastiterate.numerics.tails import binomial_levels, binomial_range
 from lastiterate.runs.batches.base import Batches, Sizes, Turns, always, checked_records
+from lastiterate.runs.batches.passes import FixedSize
 from lastiterate.runs.named import names_arguments
 from lastiterate.runs.per_step import each
+
+# Batches that every record joins by itself.
+
 
 _RATE = Interval(1e-12, 1.0, low_included=True, high_included=True)
 
@@ -122,3 +127,90 @@ class PoissonMean(_Independent):
     ) -> Floats | float:
         """It is compared with the mean of the others, and with nothing where there may be none."""
         return each(np.maximum, change, bound) if sizes.divisor == 1 else change
+
+
+# Each epoch every record goes to one of the batches by itself.
+
+
+@names_arguments
+@dataclass(frozen=True)
+class BallsAndBins(Batches):
+    """In each epoch every record goes to one of `batches` batches, uniformly and independently of all others.
+
+    Gradient sums are divided by records/batches, whatever the size of the batch; batches may be empty.
+    """
+
+    records: int
+    batches: int
+    kind: ClassVar[str] = "balls_and_bins"
+    called: ClassVar[str] = "balls and bins"
+    constant_size: ClassVar[bool] = False
+    adjacencies: ClassVar[tuple[Adjacency, ...]] = (REPLACE_ONE, ZERO_OUT, ADD_OR_REMOVE_ONE)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "records", checked_records(self.records))
+        object.__setattr__(self, "batches", checked_count("batches", self.batches))
+        if self.batches > self.records:
+            raise must_be("batches", "at most the number of records", f"{self.batches} and {self.records} records")
+
+    @property
+    def described(self) -> str:
+        return worded("balls_and_bins_described", records=self.records, batches=self.batches)
+
+    @property
+    def turns(self) -> Turns:
+        return Turns.OWN_PLACE
+
+    @property
+    def divisor(self) -> float:
+        return self.records / self.batches
+
+    @property
+    def per_epoch(self) -> int:
+        return self.batches
+
+    def resized(self, size: int) -> BallsAndBins:
+        return BallsAndBins(self.records, round(self.records / size))
+
+    def inclusion(self, steps: int) -> Floats:
+        return always(1.0 / self.batches, steps)
+
+    @property
+    def sizes(self) -> Sizes:
+        return Sizes(self.divisor, float(self.batches == 1), float(self.batches))
+
+    def usual_sizes(self, log_probability: float) -> Sizes:
+        fewest, most = binomial_range(self.records - 1, 1.0 / self.batches, log_probability)
+        return Sizes(self.divisor, fewest / self.divisor, (most + 1) / self.divisor)
+
+    def order(self, step: int, source: Source, before: Any) -> Any:
+        """The batch of each record."""
+        return choices(source, self.records, self.batches) if step % self.batches == 0 or before is None else before
+
+    def allows_order(self, order: Any) -> bool:
+        return len(order) == self.records and bool((order >= 0).all() and (order < self.batches).all())
+
+    def batch(self, step: int, source: Source, order: Any) -> Indices:
+        return np.flatnonzero(order == step % self.batches)
+
+
+# Batches that use a record as often as others do, and are drawn in another way.
+
+
+_SAME_RATE: dict[type[Batches], Callable[[Batches], Batches]] = {
+    Poisson: lambda batches: Poisson(batches.records, batches.divisor / batches.records),
+    FixedSize: lambda batches: FixedSize(batches.records, round(batches.divisor)),
+    BallsAndBins: lambda batches: BallsAndBins(batches.records, batches.per_epoch),
+}
+
+
+def drawn_otherwise(batches: Batches) -> Iterator[Batches]:
+    """As large on average, of the same records; nothing beside full batches, and means over a batch's own size."""
+    if batches.own_mean or batches.per_epoch == 1:
+        return
+    for kind, make in _SAME_RATE.items():
+        if kind is not type(batches):
+            try:
+                yield make(batches)
+            except LastIterateError:  # there are none of this size
+                continue

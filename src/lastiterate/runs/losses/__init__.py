@@ -2,10 +2,8 @@
 
 from lastiterate.runs.losses.given import general, network
 from lastiterate.runs.losses.loss import Loss
-from lastiterate.runs.losses.margins import logistic, smooth_hinge
-from lastiterate.runs.losses.pull import PullLimit
-from lastiterate.runs.losses.residuals import huber, ridge
-from lastiterate.runs.losses.several_classes import softmax
+from lastiterate.runs.losses.residuals import huber, logistic, ridge, smooth_hinge
+from lastiterate.runs.losses.several_classes import PullLimit, softmax
 
 __all__ = ["Loss", "PullLimit", "general", "huber", "logistic", "network", "ridge", "smooth_hinge", "softmax"]
 

@@ -6,12 +6,12 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import expit
 
-from lastiterate.errors import POSITIVE, InvalidInput, checked_number
+from lastiterate.errors import POSITIVE, InvalidInput, checked_count, checked_number
 from lastiterate.facts import fact
 from lastiterate.numerics.arrays import Floats
-from lastiterate.runs.losses.loss import Loss, of_a_score
-from lastiterate.runs.losses.model import Model
+from lastiterate.runs.losses.loss import Loss, Model, Sides, of_a_score, one_or_many
 from lastiterate.runs.per_step import PerStep
 
 
@@ -64,3 +64,70 @@ class _Residual(Model):
 
     def slopes(self, scores: Floats, targets: Floats) -> Floats:
         return np.clip(scores - targets.astype(scores.dtype, copy=False), -self.bound, self.bound)
+
+
+# Losses of a margin, target·score: logistic, and the hinge with a round corner.
+
+
+def logistic(*, feature_norm: float, l2: float = 0.0, clip: PerStep | None = None, classes: int | None = None) -> Loss:
+    """log(1 + e^{−y⟨θ, x⟩}) with y = ±1 and ‖x‖ ≤ feature_norm; the constant feature of an intercept counts.
+
+    With `classes`, one such problem for each class against the rest; a clip is divided among them, clip/√classes each.
+    """
+    norm = checked_number("feature_norm", feature_norm, POSITIVE)
+    count = checked_classes(classes)
+    given = {"feature_norm": norm, "classes": count}
+    model = one_or_many(_Logistic(), count)
+    return of_a_score("logistic", given, model, first=_side_by_side(count), second=0.25, clip=clip, l2=l2)
+
+
+def smooth_hinge(
+    *,
+    feature_norm: float,
+    width: float = 1.0,
+    l2: float = 0.0,
+    clip: PerStep | None = None,
+    classes: int | None = None,
+) -> Loss:
+    """The hinge of y⟨θ, x⟩ with its corner rounded over an interval of this width, ‖x‖ ≤ feature_norm.
+
+    With `classes`, one such problem for each class against the rest; a clip is divided among them, clip/√classes each.
+    """
+    norm = checked_number("feature_norm", feature_norm, POSITIVE)
+    corner = checked_number("width", width, POSITIVE)
+    count = checked_classes(classes)
+    given = {"feature_norm": norm, "width": corner, "classes": count}
+    model = one_or_many(_SmoothHinge(corner), count)
+    return of_a_score("smooth_hinge", given, model, first=_side_by_side(count), second=1 / corner, clip=clip, l2=l2)
+
+
+def checked_classes(classes: int | None) -> int | None:
+    return None if classes is None else checked_count("classes", classes, least=2)
+
+
+def _side_by_side(classes: int | None) -> float:
+    """The norm of gradients in the score of at most 1, one for each class: they add up in squares."""
+    return 1.0 if classes is None else math.nextafter(math.sqrt(classes), math.inf)
+
+
+@dataclass(frozen=True)
+class _Logistic(Sides):
+    def cost(self, margins: Floats) -> Floats:
+        return np.logaddexp(0.0, -margins)
+
+    def pull(self, margins: Floats) -> Floats:
+        return np.asarray(expit(-margins))
+
+
+@dataclass(frozen=True)
+class _SmoothHinge(Sides):
+    """The slope in the margin goes from −1 to 0 over an interval of this width that ends at 1."""
+
+    width: float
+
+    def cost(self, margins: Floats) -> Floats:
+        short = np.maximum(1 - margins, 0.0)
+        return np.where(short < self.width, np.square(short) / (2 * self.width), short - self.width / 2)
+
+    def pull(self, margins: Floats) -> Floats:
+        return np.clip((1 - margins) / self.width, 0.0, 1.0)

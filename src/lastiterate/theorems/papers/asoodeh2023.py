@@ -22,11 +22,11 @@ from lastiterate.numerics.normal_gap import log_gap_above, log_gap_below, thresh
 from lastiterate.numerics.rounding import up
 from lastiterate.runs.per_step import extremes
 from lastiterate.runs.process import Process
-from lastiterate.theorems.assumptions import BOUNDED
 from lastiterate.theorems.evidence import Evidence
 from lastiterate.theorems.features import (
     ANY_MAP,
     ANY_NEIGHBOURS,
+    BOUNDED,
     CHANGING_STEPS,
     FULL_BATCHES,
     RANDOM_BATCHES,

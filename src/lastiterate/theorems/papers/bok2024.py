@@ -16,24 +16,27 @@ from operator import attrgetter
 from lastiterate.curves.adjacency import POISSON, REPLACE_ONE
 from lastiterate.curves.compose import compose_counted
 from lastiterate.curves.gaussian import GaussianDP
-from lastiterate.curves.ladder import Ladder, rungs
+from lastiterate.curves.minimum import Ladder, rungs
 from lastiterate.curves.notion import Notion
 from lastiterate.mixing.table import Quick
 from lastiterate.numerics.rounding import up
 from lastiterate.runs.process import Process
-from lastiterate.theorems.assumptions import BOUNDED, CONTRACTING, LONG_ENOUGH, NONEXPANSIVE
 from lastiterate.theorems.evidence import Evidence
 from lastiterate.theorems.features import (
     ANY_MAP,
     ANY_NEIGHBOURS,
+    BOUNDED,
+    CONTRACTING,
     FIXED_ORDER,
     FULL_BATCHES,
+    LONG_ENOUGH,
+    NONEXPANSIVE,
     RANDOM_BATCHES,
     RANDOM_SIZES,
     UNEVEN_BATCHES,
 )
-from lastiterate.theorems.sampled import BOUNDED_RECORDS, sampled_step
 from lastiterate.theorems.theorem import Theorem
+from lastiterate.theorems.typical_batches import BOUNDED_RECORDS, sampled_step
 
 
 def _contracting_full(process: Process) -> Evidence:

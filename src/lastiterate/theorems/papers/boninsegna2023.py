@@ -5,9 +5,8 @@ from __future__ import annotations
 from lastiterate.curves.renyi import RenyiDP
 from lastiterate.numerics.rounding import up
 from lastiterate.runs.process import Process
-from lastiterate.theorems.assumptions import NONEXPANSIVE
 from lastiterate.theorems.evidence import Evidence
-from lastiterate.theorems.features import ANY_MAP, ANY_NEIGHBOURS, FIXED_ORDER, UNEVEN_BATCHES
+from lastiterate.theorems.features import ANY_MAP, ANY_NEIGHBOURS, FIXED_ORDER, NONEXPANSIVE, UNEVEN_BATCHES
 from lastiterate.theorems.theorem import Theorem
 
 _LEAST_SQUARE = 1e-300  # of a mu: smaller ones lose their digits, and at last they would be 0

@@ -8,9 +8,8 @@ from lastiterate.curves.renyi import RenyiDP
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.rounding import up
 from lastiterate.runs.process import Process
-from lastiterate.theorems.assumptions import NONEXPANSIVE, ONE_PASS
 from lastiterate.theorems.evidence import Evidence
-from lastiterate.theorems.features import ANY_MAP, ANY_NEIGHBOURS, FIXED_ORDER, IN_ORDER
+from lastiterate.theorems.features import ANY_MAP, ANY_NEIGHBOURS, FIXED_ORDER, IN_ORDER, NONEXPANSIVE, ONE_PASS
 from lastiterate.theorems.theorem import Theorem
 
 

@@ -12,14 +12,15 @@ from lastiterate.curves.gaussian import GaussianDP
 from lastiterate.facts import Fact, fact
 from lastiterate.numerics.rounding import up
 from lastiterate.runs.process import Process
-from lastiterate.shift.amplification import amplification
-from lastiterate.theorems.assumptions import BOUNDED, FINITE_LIPSCHITZ
+from lastiterate.shift.distance_bounds import amplification
 from lastiterate.theorems.evidence import Evidence
 from lastiterate.theorems.features import (
     ANY_BATCHES,
     ANY_MAP,
     ANY_NEIGHBOURS,
+    BOUNDED,
     CHANGING_STEPS,
+    FINITE_LIPSCHITZ,
     FIXED_ORDER,
     IN_ORDER,
     RANDOM_SIZES,

@@ -16,11 +16,11 @@ from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.rounding import up
 from lastiterate.runs.process import Process
 from lastiterate.theorems import features
-from lastiterate.theorems.assumptions import CONTRACTING
 from lastiterate.theorems.evidence import Evidence
 from lastiterate.theorems.features import (
     ANY_MAP,
     ANY_NEIGHBOURS,
+    CONTRACTING,
     FIXED_ORDER,
     FULL_BATCHES,
     ONE_ORDER,

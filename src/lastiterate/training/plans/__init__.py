@@ -1,7 +1,7 @@
 """How to train, chosen from public numbers: every way within reach is tried on paper, and the best is taken."""
 
-from lastiterate.training.plans.choose import chosen_plan
 from lastiterate.training.plans.plan import Plan, Wishes
+from lastiterate.training.plans.planning import chosen_plan
 from lastiterate.training.plans.problem import Problem
 
 __all__ = ["Plan", "Problem", "Wishes", "chosen_plan"]

@@ -10,10 +10,8 @@ from lastiterate.curves.adjacency import Adjacency
 from lastiterate.errors import worded
 from lastiterate.numerics.normal_gap import shift_below
 from lastiterate.runs.losses import Loss
-from lastiterate.training.plans.guesses import clip_of, columns_of, guess_of
-from lastiterate.training.plans.plan import Plan, Way, Wishes
-from lastiterate.training.plans.problem import Problem
-from lastiterate.training.plans.runs import Ingredients, batches_of, change_of, loss_for
+from lastiterate.training.plans.plan import Ingredients, Plan, Way, Wishes, batches_of, change_of, loss_for
+from lastiterate.training.plans.problem import Problem, clip_of, columns_of, guess_of
 
 
 @dataclass(frozen=True)
@@ -62,3 +60,18 @@ class Goal:
             unit=self.adjacency.unit(self.user_records),
             passes=self.wishes.most_epochs,
         )
+
+
+# About how long a plan takes to train, by `li.train` on one core: to compare plans, not to promise.
+
+
+# Seconds, as `python -m benchmarks.speed.plans` measures them.
+_A_PRODUCT, _A_RECORD, _A_STEP = 4e-10, 3e-8, 2e-4
+_A_RECORD_GATHERED = 1.5e-7  # for a batch that is not all of them
+
+
+def seconds_of(problem: Problem, plan: Plan) -> float:
+    """Each pass multiplies every row with every column of weights, twice; each step has its own cost."""
+    products = problem.features * problem.columns * _A_PRODUCT
+    record = _A_RECORD if plan.batches == 1 else _A_RECORD_GATHERED
+    return plan.epochs * problem.records * (products + record) + plan.steps * _A_STEP

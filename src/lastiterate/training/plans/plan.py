@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from enum import Enum
+from typing import Any
 
+from lastiterate.curves.adjacency import ADD_OR_REMOVE_ONE, Adjacency
 from lastiterate.display import card, lines, summary
-from lastiterate.errors import worded
+from lastiterate.errors import InvalidInput, worded
+from lastiterate.runs.batches import BallsAndBins, Batches, FullBatch, Poisson, Shuffled
+from lastiterate.runs.kinds import kind_named
+from lastiterate.runs.losses import Loss
+from lastiterate.runs.noise import Noise, OnGradientSum, OnMeanGradient
+from lastiterate.runs.optimizers import AVERAGE, LAST, SGD
+from lastiterate.runs.run import Run
+from lastiterate.training.plans.problem import PULL, clip_of
 
 MOST_PASSES = 250
 
@@ -91,3 +101,75 @@ class Plan:
         if not self.others:
             return worded("plan_only_way")
         return worded("plan_compared", error=self.error, others=self.others)
+
+
+# From a plan to a run: the loss as each way takes it, the batches, the noise.
+
+
+@dataclass(frozen=True)
+class Ingredients:
+    """What a plan is carried out with: where gradients are cut if every step is paid for, and what was paid before."""
+
+    loss: Loss
+    batches: Batches
+    adjacency: Adjacency
+    clip: float
+    prior_mu: float = 0.0
+    user_records: int = 1
+
+
+def run_of(plan: Plan, ingredients: Ingredients) -> Run:
+    """With about the noise that it will need, yet to be calibrated."""
+    return Run(
+        ingredients.loss,
+        ingredients.batches,
+        plan.step_size,
+        _noise(plan, ingredients),
+        plan.steps,
+        adjacency=ingredients.adjacency,
+        optimizer=SGD(momentum=plan.momentum),
+        released=AVERAGE(last=plan.averaged) if plan.averaged > 1 else LAST,
+        prior_mu=ingredients.prior_mu,
+        user_records=ingredients.user_records,
+    )
+
+
+def _noise(plan: Plan, ingredients: Ingredients) -> Noise:
+    if plan.way is Way.PASSES:
+        return OnMeanGradient(std=plan.noise)
+    return OnGradientSum(multiplier=plan.noise * ingredients.batches.divisor / ingredients.clip, clip=ingredients.clip)
+
+
+def batches_of(plan: Plan, records: int, adjacency: Adjacency) -> Batches:
+    """Of equal size where they are dealt in an order: the last few records are left out where they do not divide."""
+    count = plan.batches
+    if count > records:
+        raise InvalidInput("batches_beyond_records", field="batches", got=f"{count}", records=records)
+    if (plan.way is Way.SAMPLED and adjacency.replaces) or (count == 1 and adjacency is ADD_OR_REMOVE_ONE):
+        return Poisson(records, 1 / count)
+    if plan.way is Way.SAMPLED or adjacency is ADD_OR_REMOVE_ONE:
+        return BallsAndBins(records, count)
+    size = records // count
+    return FullBatch(records) if count == 1 else Shuffled(size * count, size)
+
+
+def change_of(loss: Loss, adjacency: Adjacency) -> float:
+    """How far a record moves a sum of gradients of this loss."""
+    clip = loss.clip if isinstance(loss.clip, float) else math.inf
+    if adjacency.replaces:
+        return min(loss.gradient_sensitivity, 2 * clip)
+    return min(loss.gradient_bound, clip)
+
+
+def loss_for(loss: Loss, way: Way, l2: float) -> Loss:
+    """The loss as a way takes it. Hidden steps have to be those of a convex loss, so what shortens gradients keeps that."""
+    given: dict[str, Any] = {**loss.arguments, "l2": l2}
+    if way is Way.PASSES and loss.clip is None:
+        if loss.kind == "softmax":
+            given |= {"pull": loss.arguments.get("pull") or PULL}
+        elif loss.keeps_convexity:
+            given |= {"clip": clip_of(loss)}
+    elif loss.clip is not None:
+        given |= {"clip": loss.clip}
+    kind = kind_named("loss", loss.kind)
+    return loss if kind is None else kind.make(**given)

@@ -1,1 +1,0 @@
-"""How `calibrate` finds what meets a target, for each of what it may change."""

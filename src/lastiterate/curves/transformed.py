@@ -1,0 +1,373 @@
+"""A guarantee with something done to its ε and δ: a failure probability, a rounding, a Gaussian release before."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+
+from lastiterate.curves.adjacency import REPLACE_ONE, Adjacency
+from lastiterate.curves.gaussian import GaussianDP
+from lastiterate.curves.gaussian_cover import apart, tabled
+from lastiterate.curves.hidden_participation import AveragedGaussianDP
+from lastiterate.curves.hidden_place import HiddenPlaceDP, log_gap_anywhere
+from lastiterate.curves.notion import Notion
+from lastiterate.curves.profile import Profile
+from lastiterate.errors import Unavailable
+from lastiterate.numerics.arrays import ROUNDOFF, Floats, lower_hull
+from lastiterate.numerics.normal_gap import log_gap_above, shift_below, threshold_above
+from lastiterate.numerics.rounding import down, up
+
+# A guarantee that holds but for an event of small probability that does not depend on the data.
+
+
+@dataclass(frozen=True, eq=False)
+class _Nearly(Notion):
+    inner: Notion
+    slack: float
+
+    @property
+    def adjacency(self) -> Adjacency:  # type: ignore[override]
+        return self.inner.adjacency
+
+    def relabelled(self, adjacency: Adjacency) -> Notion:
+        return replace(self, inner=self.inner.relabelled(adjacency))
+
+    def _after(self, mu: float) -> Notion:
+        return replace(self, inner=self.inner.after(mu))
+
+    def epsilon_estimate(self, log_delta: float) -> float:
+        return self.inner.epsilon_estimate(log_delta)
+
+    def log_delta_estimate(self, epsilon: float) -> float:
+        return self.inner.log_delta_estimate(epsilon)
+
+
+class Slackened(_Nearly):
+    """δ(ε) + slack: with probability `slack` the mechanism is another one (joint convexity)."""
+
+    def _log_delta(self, epsilons: Floats) -> Floats:
+        together = np.logaddexp(self.inner._log_delta(epsilons), math.log(self.slack))
+        return np.minimum(together + 4e-16 * (1 + np.abs(together)), 0.0)
+
+    def _epsilon(self, log_deltas: Floats) -> Floats:
+        left = down(np.exp(log_deltas), operations=500) - self.slack
+        found = np.full_like(log_deltas, np.inf)
+        if (enough := left > 0).any():
+            found[enough] = self.inner._epsilon(np.log(left[enough]))
+        return found
+
+
+class NearlyAlways(_Nearly):
+    """δ(ε) + (1 + e^ε)·slack: either run is another one with probability `slack`, which may depend on the data."""
+
+    def _log_delta(self, epsilons: Floats) -> Floats:
+        lost = math.log(self.slack) + np.logaddexp(0.0, epsilons)
+        together = np.logaddexp(self.inner._log_delta(epsilons), lost)
+        return np.minimum(together + 1e-15 * (1 + np.abs(together)), 0.0)
+
+    def _epsilon(self, log_deltas: Floats) -> Floats:
+        """A hundredth of δ for what may be lost, or half of it, or nothing is known."""
+        found = np.full_like(log_deltas, np.inf)
+        for share in (0.5, 0.01):
+            epsilons = self.inner._epsilon(log_deltas + math.log1p(-share) - 1e-12)
+            enough = math.log(self.slack) + np.logaddexp(0.0, epsilons) <= log_deltas + math.log(share) - 1e-12
+            found = np.where(enough, np.minimum(found, epsilons), found)
+        return found
+
+
+def with_slack(notion: Notion, slack: float) -> Notion:
+    """The guarantee itself where nothing can go wrong."""
+    return Slackened(notion, slack) if slack else notion
+
+
+# A guarantee that holds but for a probability which may be chosen: the best choice for what is asked.
+
+
+# Below δ, as powers of ten: what is left out costs little there, and a guarantee gets only slowly worse with them.
+_BELOW = 2.5
+_EVERY = 2  # so few powers are tried: halfway between two, either is within a part in a thousand of the best
+_LEAST, _MOST = 4, 300
+_DEEPEST = -60.0  # no smaller log δ is worth a member of its own
+
+
+class ForEachDepth(Notion):
+    """Many guarantees for one release, each made for some power of ten: the one that fits the δ in question is asked."""
+
+    @abstractmethod
+    def member(self, power: int) -> Notion:
+        """The guarantee that is made for δ a little above 10 to minus this."""
+
+    @staticmethod
+    def power(log_delta: float) -> int:
+        """Some powers of ten below this δ."""
+        wanted = -max(log_delta, -700.0) / math.log(10.0) + _BELOW
+        return min(max(_EVERY * math.ceil(wanted / _EVERY), _LEAST), _MOST)
+
+    @staticmethod
+    def exception(power: int) -> float:
+        return 10.0**-power
+
+    def _epsilon(self, log_deltas: Floats) -> Floats:
+        powers = np.array([self.power(one) for one in log_deltas.tolist()])
+        found = np.empty_like(log_deltas)
+        for power in np.unique(powers).tolist():
+            found[powers == power] = self.member(power)._epsilon(log_deltas[powers == power])
+        return found
+
+    def _log_delta(self, epsilons: Floats) -> Floats:
+        """By any of its members; the first tells which others are worth a look, and smaller δ ask for smaller exceptions."""
+        usual = self.power(math.log(1e-5))
+        first = self.member(usual)._log_delta(epsilons)
+        worth = {self.power(float(one)) for one in np.quantile(np.maximum(first, _DEEPEST), [0.0, 0.5, 1.0])}
+        others = sorted(worth - {usual})
+        found = np.min([first, *(self.member(power)._log_delta(epsilons) for power in others)], axis=0)
+        while (deeper := self.power(max(float(found.min()), _DEEPEST))) > max(worth) and self._felt(max(worth), found):
+            worth.add(deeper)
+            found = np.minimum(found, self.member(deeper)._log_delta(epsilons))
+        return np.asarray(found)
+
+    def _felt(self, power: int, found: Floats) -> bool:
+        """Whether the least δ is hardly more than the exception."""
+        return float(found.min()) < math.log(2 * self.exception(power))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ChosenSlack(ForEachDepth):
+    """`with_exception(p)` holds but for a probability p, which is added to δ; p is a power of ten that fits."""
+
+    with_exception: Callable[[float], Notion]
+    adjacency: Adjacency = REPLACE_ONE
+    _known: dict[int, Notion] = field(default_factory=dict, init=False, repr=False)
+
+    def member(self, power: int) -> Notion:
+        if power not in self._known:
+            exception = self.exception(power)
+            try:
+                self._known[power] = with_slack(self.with_exception(exception), exception)
+            except Unavailable:
+                self._known[power] = Profile(epsilons=[0.0], deltas=[1.0])  # nothing is proved
+        return self._known[power]
+
+    def _after(self, mu: float) -> ChosenSlack:
+        return replace(self, with_exception=lambda exception: self.with_exception(exception).after(mu))
+
+
+# A guarantee of a mechanism that is executed up to rounding: what is computed is a known Gaussian distance away.
+
+
+_FAR = 16.0
+"""Times the displacement: the profile of the difference is below 1e-56 there, below every δ. More would add more to ε,
+less would leave more for δ."""
+
+
+@dataclass(frozen=True, eq=False)
+class Displaced(Notion):
+    """On either data set, what is computed and what is accounted for are `displacement`-GDP apart.
+
+    With a = 16·displacement, or 0: δ'(ε + 2a) ≤ e^a·δ(ε) + (1 + e^{a+ε})·θ_a(displacement), by the triangle inequality
+    E_{a+b}(P‖R) ≤ E_a(P‖Q) + e^a·E_b(Q‖R), twice.
+    """
+
+    inner: Notion
+    displacement: float
+
+    @property
+    def adjacency(self) -> Adjacency:  # type: ignore[override]
+        return self.inner.adjacency
+
+    def relabelled(self, adjacency: Adjacency) -> Notion:
+        return replace(self, inner=self.inner.relabelled(adjacency))
+
+    def _after(self, mu: float) -> Notion:
+        """What came before was computed as it is, so that both together are displaced no farther."""
+        return replace(self, inner=self.inner.after(mu))
+
+    def epsilon_estimate(self, log_delta: float) -> float:
+        return self.inner.epsilon_estimate(log_delta)
+
+    def log_delta_estimate(self, epsilon: float) -> float:
+        return self.inner.log_delta_estimate(epsilon)
+
+    @property
+    def _moved(self) -> float:
+        return _FAR * self.displacement
+
+    def _log_delta(self, epsilons: Floats) -> Floats:
+        before = np.maximum(epsilons - 2 * self._moved, 0.0)
+        far = np.where(epsilons >= 2 * self._moved, self._farther(before, self._moved), 0.0)
+        return np.minimum(far, self._farther(epsilons, 0.0))
+
+    def _farther(self, epsilons: Floats, moved: float) -> Floats:
+        """log δ' at ε + 2a, with this a."""
+        together = np.logaddexp(self.inner._log_delta(epsilons) + moved, self._lost(epsilons, moved))
+        return np.minimum(together + 1e-15 * (1 + np.abs(together)), 0.0)
+
+    def _lost(self, epsilons: Floats, moved: float) -> Floats:
+        apart = float(log_gap_above(np.array([moved]), self.displacement)[0])
+        return apart + np.logaddexp(0.0, moved + epsilons)
+
+    def _epsilon(self, log_deltas: Floats) -> Floats:
+        """Almost all of δ for the guarantee itself; where what is lost does not fit into the rest, nothing is known."""
+        found = self.inner._epsilon(log_deltas - self._moved - 1e-9)
+        fits = self._lost(found, self._moved) <= log_deltas + math.log(5e-10)
+        return np.where(fits, found + 2 * self._moved, np.inf)
+
+
+def as_computed(notion: Notion, displacement: float) -> Notion:
+    """The guarantee of what is computed; Gaussian ones stay Gaussian, because the distances add up."""
+    if displacement == 0:
+        return notion
+    if isinstance(notion, GaussianDP):
+        return GaussianDP(up(notion.mu + 2 * displacement, operations=5), notion.adjacency)
+    if isinstance(notion, AveragedGaussianDP):
+        free = max(0.0, 1.0 - math.fsum(notion.weights))  # places that cost nothing before
+        mus, weights = (*notion.mus, 0.0), (*notion.weights, free)
+        moved = [up(mu + 2 * displacement, operations=5) for mu in mus]
+        return AveragedGaussianDP(mus=moved, weights=weights, adjacency=notion.adjacency)
+    if isinstance(notion, HiddenPlaceDP):
+        own, pairs = (up(values + 2 * displacement, operations=5) for values in (notion.mus, notion.pair_mus))
+        return HiddenPlaceDP(mus=own, pair_mus=pairs, weights=notion.weights, adjacency=notion.adjacency)
+    return Displaced(notion, displacement)
+
+
+# A guarantee together with what a Gaussian mechanism released before, on whose outcome it may depend.
+#
+# Whatever that outcome, δ(ε) bounds the release that follows. With L ~ N(μ²/2, μ²), the loss of the Gaussian mechanism,
+# both
+# together have the profile E δ(ε − L) at most. Points of δ have chords above it: they are the profile of a loss with
+# atoms of
+# mass m_i at ε_i, whose own is Σ m_i·(1 − e^{ε − ε_i})₊. With the Gaussian it is Σ m_i·θ_{ε − ε_i}(μ): no term is
+# negative, so
+# that small δ keep their digits. Proof: docs/proofs.md.
+
+
+_OTHERWISE = (1e-3, 0.1, 0.9)  # δ that a table goes down to, where the guarantee never gets below the one that is asked
+
+_LOG_TWO = math.log(2.0) + 1e-15
+_FEW_QUESTIONS = 6  # each takes its time on a lattice
+
+
+@dataclass(frozen=True, eq=False)
+class AfterGaussian(ForEachDepth):
+    """`inner` and a Gaussian mechanism with this mu before it: by tables of `inner`, each as deep as is asked."""
+
+    inner: Notion
+    mu: float
+    _known: dict[int, Notion] = field(default_factory=dict, init=False, repr=False)
+
+    @property
+    def adjacency(self) -> Adjacency:  # type: ignore[override]
+        return self.inner.adjacency
+
+    def relabelled(self, adjacency: Adjacency) -> Notion:
+        return replace(self, inner=self.inner.relabelled(adjacency))
+
+    def _after(self, mu: float) -> Notion:
+        return replace(self, mu=up(math.hypot(self.mu, mu), operations=5))
+
+    def member(self, power: int) -> Notion:
+        if power not in self._known:
+            depths = (self.exception(power), *_OTHERWISE)
+            tables = (tabled(self.inner, depth, raised=0.0) for depth in depths)
+            points = next((table for table in tables if table is not None), (np.zeros(1), np.ones(1)))
+            self._known[power] = AtomsAndGaussian(*atoms(*points), self.mu, self.adjacency)
+        return self._known[power]
+
+    def epsilon_estimate(self, log_delta: float) -> float:
+        """As if `inner` were Gaussian."""
+        alone = self.inner.epsilon_estimate(log_delta)
+        if not 0 < alone < math.inf:
+            return alone
+        return float(threshold_above(log_delta, math.hypot(float(shift_below(log_delta, alone)), self.mu)))
+
+    def log_delta_estimate(self, epsilon: float) -> float:
+        alone = self.inner.log_delta_estimate(epsilon)
+        if math.isnan(alone) or alone >= 0:
+            return alone
+        return float(log_gap_above(epsilon, math.hypot(float(shift_below(alone, epsilon)), self.mu)))
+
+    def _epsilon(self, log_deltas: Floats) -> Floats:
+        """Where ε is too large for a table: each half of δ by itself."""
+        found = super()._epsilon(log_deltas)
+        if np.isinf(found).any():
+            halved = log_deltas - _LOG_TWO
+            found = np.minimum(found, up(self.inner._epsilon(halved) + threshold_above(halved, self.mu)))
+        return found
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class AfterLosses(AfterGaussian):
+    """`losses` are those of `inner`, in both orders of the data sets; `otherwise` holds for the same release, too.
+
+    A few questions are answered by them, on their lattice, many by a table.
+    """
+
+    losses: Callable[[], tuple[Notion, Notion]]
+    otherwise: Notion | None = None
+
+    @cached_property
+    def _orders(self) -> list[Notion]:
+        return [order.after(self.mu) for order in self.losses()]
+
+    @cached_property
+    def _other(self) -> list[Notion]:
+        return [] if self.otherwise is None else [self.otherwise.after(self.mu)]
+
+    def relabelled(self, adjacency: Adjacency) -> Notion:
+        other = None if self.otherwise is None else self.otherwise.relabelled(adjacency)
+        return replace(self, inner=self.inner.relabelled(adjacency), otherwise=other)
+
+    def _log_delta(self, epsilons: Floats) -> Floats:
+        if epsilons.size > _FEW_QUESTIONS:
+            return super()._log_delta(epsilons)
+        worse = np.max([order._log_delta(epsilons) for order in self._orders], axis=0)
+        return np.min([worse, *(other._log_delta(epsilons) for other in self._other)], axis=0)
+
+    def _epsilon(self, log_deltas: Floats) -> Floats:
+        worse = np.max([order._epsilon(log_deltas) for order in self._orders], axis=0)
+        return np.min([worse, *(other._epsilon(log_deltas) for other in self._other)], axis=0)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class AtomsAndGaussian(Notion):
+    """Mass masses[i] at the loss losses[i], `infinite` at +∞; and the loss of a Gaussian mechanism with this mu."""
+
+    losses: Floats
+    masses: Floats
+    infinite: float
+    mu: float
+    adjacency: Adjacency
+
+    def _log_delta(self, epsilons: Floats) -> Floats:
+        with np.errstate(divide="ignore"):
+            weights, rest = np.log(self.masses), np.log(self.infinite)
+        levels = epsilons[:, None] - self.losses
+        levels = levels - 4 * ROUNDOFF * (epsilons[:, None] + np.abs(self.losses))  # rounded down
+        logs = np.logaddexp.reduce(log_gap_anywhere(levels, np.array(self.mu)) + weights, axis=1)
+        together = np.maximum(np.logaddexp(logs, rest), -1e300)
+        return np.minimum(together + ROUNDOFF * (2 * self.masses.size + 8 + 2 * np.abs(together)), 0.0)
+
+
+def atoms(epsilons: Floats, deltas: Floats) -> tuple[Floats, Floats, float]:
+    """(losses, masses, the mass at +∞) of a symmetric pair whose profile is nowhere below these upper bounds on δ.
+
+    In y = e^ε the slopes of the chords are −Q(L > ε): a kink at y is a Q-mass, y times it a P-mass. The mirror image of a
+    P-mass m at ε is e^{−ε}·m at −ε; the rest sits at 0.
+    """
+    y, given = lower_hull(*apart(np.exp(epsilons), deltas))
+    slopes = np.append(np.diff(given) / np.diff(y), 0.0)
+    slopes = np.minimum.accumulate(slopes[::-1])[::-1]  # rounding may bend the chain
+    masses, infinite = y[1:] * np.diff(slopes), float(given[-1])
+    drawn = np.maximum(1 - y[:, None] / y[1:], 0.0) @ masses + infinite
+    missing = np.divide(given, drawn, out=np.ones_like(given), where=drawn > 0).max()
+    masses = up(masses * max(float(missing), 1.0))
+    below = masses / y[1:]
+    middle = max(1.0 - infinite - float(masses.sum()) - float(below.sum()), 0.0)
+    losses = np.log(y[1:])
+    together = np.concatenate([below[::-1], [up(middle)], masses])
+    return np.concatenate([-losses[::-1], [0.0], losses]), together, infinite

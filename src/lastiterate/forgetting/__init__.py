@@ -1,0 +1,1 @@
+"""Further steps that make a model forget some of its records."""

@@ -1,0 +1,1 @@
+"""The best of many trials, and its certificate."""
