@@ -49,12 +49,12 @@ ALLOWED = {
     "adapters": "accounting certificate curves errors facts numerics runs theorems torch",
     "training": "accounting certificate curves digits display errors facts forgetting "
     "numerics plots progress runs writing",
-    "torch": "accounting certificate display errors facts numerics progress runs theorems training",  # theorems: of every iterate
+    "torch": "accounting certificate display errors facts numerics progress runs theorems training",
     "mechanisms": "accounting curves display errors facts numerics plots runs training",
     "estimators": "accounting curves errors facts numerics progress report runs selection training",
     "reproduction": "accounting auditing curves errors kernel mechanisms numerics parallel plots "
     "progress runs shift theorems training",
-    "web": "accounting certificate curves digits errors parts progress report runs theorems training",  # curves: the adjacency
+    "web": "accounting certificate curves digits errors parts progress report runs theorems training",
     "cli": "accounting auditing budget certificate curves errors estimators forgetting progress report "
     "reproduction runs selection theorems training web",
     "__main__": "cli",

@@ -63,7 +63,7 @@ def orders_table(step_sizes: Iterable[float] = (0.1, 0.4), epochs: Iterable[int]
 
 def bounds(run: li.Run, delta: float = DELTA) -> Row:
     """What there was before and what there is now; None where a theorem does not apply."""
-    report = li.account(run, delta)
+    report = li.account(run, delta, theorems=li.theorems.ALL)
     found = by_theorem(report)
     shuffled = run.batches.shuffled
     return {
@@ -86,7 +86,7 @@ def papers(run: li.Run, found: dict[str, float], delta: float) -> float:
     batches = run.batches
     if batches.shuffled and not batches.reshuffled:
         fixed = li.Cyclic(batches.records, batches.batch_size)  # type: ignore[attr-defined]
-        found = by_theorem(li.account(replace(run, batches=fixed), delta))
+        found = by_theorem(li.account(replace(run, batches=fixed), delta, theorems=li.theorems.ALL))
     return min(epsilon for name, epsilon in found.items() if name.startswith(PAPERS))
 
 
@@ -138,7 +138,7 @@ def hard_losses_table(delta: float = 1e-6) -> list[Row]:
 def _hard_loss(name: str, batches: int, loss: li.Loss, delta: float) -> Row:
     domain = li.Unbounded(dimension=_PARAMETERS)
     run = li.Run(loss, li.Shuffled(100 * batches, 100), 1.0, li.OnMeanGradient(std=0.04), li.epochs(3), domain)
-    report = li.account(run, delta)
+    report = li.account(run, delta, theorems=li.theorems.ALL)
     found = by_theorem(report)
     prepaid = {name: found.pop(name) for name in list(found) if "prepa" in name}
     hidden = {theorem: epsilon for theorem, epsilon in found.items() if theorem.startswith("hidden-place")}

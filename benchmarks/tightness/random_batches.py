@@ -97,7 +97,7 @@ def full_batch() -> None:
     for diameter in (10.0, 1.0):
         loss = li.losses.general(smoothness=0.0, strong_convexity=0.0, gradient_sensitivity=0.1 * RECORDS)
         given = li.Run(loss, li.FullBatch(RECORDS), 1.0, li.OnIterate(1.0), 10**6, li.parts.ConvexSet(diameter))
-        found = by_theorem(li.account(given, delta=DELTA))
+        found = by_theorem(li.account(given, delta=DELTA, theorems=li.theorems.ALL))
         print(
             f"  D = {diameter:g} times the noise: Theorem 4.3 {found['bok2024/full-batch/constrained']:.4f}, "
             f"shift engine {found['shift-engine']:.4f}, block mixing {found['block-mixing']:.4f}"

@@ -311,6 +311,6 @@ def test_relations_are_those_of_dp_accounting() -> None:
         "must_be",
         "adjacency",
         kind=li.errors.InvalidInput,
-        allowed="one of li.REPLACE_ONE, li.ZERO_OUT, li.ADD_OR_REMOVE_ONE",
+        allowed="one of 'replace_one', 'zero_out', 'add_or_remove_one'",
     ):
         relation_of("replace")  # type: ignore[arg-type]

@@ -93,7 +93,11 @@ BEFORE: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     ),
     "Adam": ({}, {"optimizer": adam()}, r"use optimizer=li.Adam\(\) in the run"),
     "plain steps": ({"optimizer": li.Adam()}, {}, r"Got plain gradient steps; use optimizer=li.SGD\(\) in the run"),
-    "other decay rates": ({"optimizer": li.Adam()}, {"optimizer": adam(betas=(0.5, 0.9))}, "beta1=0.5, beta2=0.9"),
+    "other decay rates": (
+        {"optimizer": li.Adam()},
+        {"optimizer": adam(betas=(0.5, 0.9))},
+        r"li.Adam\(betas=\(0.5, 0.9\)\)",
+    ),
     "Adam with amsgrad": ({"optimizer": li.Adam()}, {"optimizer": adam(amsgrad=True)}, "optimizer='Adam with amsgrad'"),
     "a loss that is maximised": ({}, {"optimizer": sgd(maximize=True)}, "optimizer='SGD with maximize'"),
     "dampening": (

@@ -121,9 +121,9 @@ def test_records_that_are_added_or_removed_are_dealt_by_themselves() -> None:
         "must_be",
         "adjacency",
         kind=li.errors.InvalidInput,
-        allowed="one of li.REPLACE_ONE, li.ZERO_OUT, li.ADD_OR_REMOVE_ONE",
+        allowed="one of 'replace_one', 'zero_out', 'add_or_remove_one'",
     ):
-        PrivateLogisticRegression(**{**given, "adjacency": "zero_out"}).fit(FEATURES, SIDES)
+        PrivateLogisticRegression(**{**given, "adjacency": "zeroed_out"}).fit(FEATURES, SIDES)
 
 
 def test_hidden_steps_have_convex_losses_and_others_need_none() -> None:

@@ -34,7 +34,7 @@ from lastiterate.theorems.window_tail import window_of
 from processes import process
 
 SOURCE = Path(li.__file__).parent
-ROOMS = ("theorems", "kernel", "shift", "mixing", "privacy")
+ROOMS = ("theorems", "kernel", "shift", "mixing", "curves")
 DELTAS = (1e-3, 1e-8)
 BY_NAME = {theorem.name: theorem for theorem in li.theorems.ALL}
 Ask = Callable[[Any], list[float]]
@@ -173,7 +173,7 @@ BORDERS = (
     ),
     Border("theorems.shift_engine", "_FEW_STEPS", 5, by("shift-engine"), ALIKE, 1 + 1e-6),
     Border(
-        "shift.one_block",
+        "shift.schedule",
         "_MOST_STEPS",
         4,
         by("shift-engine"),
@@ -182,19 +182,19 @@ BORDERS = (
         (("theorems.shift_engine", "_FEW_STEPS", 5),),
     ),
     Border(
-        "shift.growth",
+        "shift.distance_bounds",
         "_MOST_ENDS",
         3,
         epsilons(lambda one: GaussianDP(remaining_mu(*one))),
         named((maps(f), z) for f in (1.05, math.inf) for z in (0.0, 2.0)),
         1.01,
     ),
-    Border("shift.overlap", "_LONGEST", 5, by("linear-optimiser/random-order"), MOMENTUM, 1.5),
-    Border("theorems.epoch_by_epoch", "_MOST_GROUPS", 2, by("random-order/epoch-by-epoch"), CHANGING, 1.2),
-    Border("theorems.epoch_by_epoch", "_MOST_PATTERNS", 2, by("random-order/epoch-by-epoch"), RELEASED, 1.5),
-    Border("theorems.epoch_by_epoch", "_MOST_LEVELS", 4, by("random-order/epoch-by-epoch"), CHANGING, 1.3),
+    Border("shift.momentum", "_LONGEST", 5, by("linear-optimiser/random-order"), MOMENTUM, 1.5),
+    Border("theorems.epochs", "_MOST_GROUPS", 2, by("random-order/epoch-by-epoch"), CHANGING, 1.2),
+    Border("theorems.epochs", "_MOST_PATTERNS", 2, by("random-order/epoch-by-epoch"), RELEASED, 1.5),
+    Border("theorems.epochs", "_MOST_LEVELS", 4, by("random-order/epoch-by-epoch"), CHANGING, 1.3),
     Border(
-        "theorems.hidden_epochs",
+        "theorems.epochs",
         "_MOST_GROUPED",
         5,
         by("hidden-place/epoch-by-epoch"),
@@ -211,7 +211,7 @@ BORDERS = (
         1.5,
     ),
     Border(
-        "theorems.prepaid_epochs",
+        "theorems.epochs",
         "MOST_REPRESENTED",
         5,
         by("prepayment/epoch-by-epoch"),
@@ -219,18 +219,20 @@ BORDERS = (
         1.1,
         least=0.999,  # the finer one keeps three functions apart in place of one, and is put into a table
     ),
-    Border("theorems.sampled", "_MOST_LEVELS", 2, epsilons(lambda one: sampled_window(one, 3)), SAMPLED, 1.5),
+    Border("theorems.typical_batches", "_MOST_LEVELS", 2, epsilons(lambda one: sampled_window(one, 3)), SAMPLED, 1.5),
     Border(
-        "theorems.sampled",
+        "theorems.typical_batches",
         "_FEW_LEVELS",
         2,
         epsilons(lambda one: released_window(one, 3)),
         {"changing": ZEROED["changing"]},
         1.5,
     ),
-    Border("theorems.sampled", "_MOST_ON_A_LATTICE", 2, epsilons(lambda one: released_window(one, 3)), ZEROED, 1.8),
     Border(
-        "theorems.sampled",
+        "theorems.typical_batches", "_MOST_ON_A_LATTICE", 2, epsilons(lambda one: released_window(one, 3)), ZEROED, 1.8
+    ),
+    Border(
+        "theorems.typical_batches",
         "_LARGEST_ON_A_LATTICE",
         0.1,
         epsilons(lambda one: released_window(one, 3)),
@@ -249,16 +251,16 @@ BORDERS = (
         1.5,
     ),
     Border(
-        "theorems.own_places",
+        "theorems.balls_and_bins",
         "_MOST_LEVELS",
         2,
         epsilons(composed_epochs),
         {"changing": OWN_PLACES},
         1.5,
-        (("privacy.compose", "_MOST_CELLS", 300),),
+        (("curves.compose", "_MOST_CELLS", 300),),
     ),
     Border(
-        "theorems.group_by_chance",
+        "theorems.groups",
         "_MOST_LEVELS",
         20,
         epsilons(lambda one: placed_by_chance(one, averaged(MANY_MUS[:12]))),
@@ -266,7 +268,7 @@ BORDERS = (
         1.1,
     ),
     Border(
-        "theorems.bok2024_random",
+        "theorems.papers.bok2024",
         "_LARGEST_SAMPLED",
         0.1,
         epsilons(lambda mu: _sampled(process(FIXED_SIZE, 1), mu, GaussianDP(0.05))),
@@ -282,17 +284,17 @@ BORDERS = (
         1.01,
     ),
     Border(
-        "privacy.present_or_absent",
+        "curves.hidden_participation",
         "MOST_LEVELS",
         8,
         epsilons(lambda mus: present_or_absent(mus, np.full(len(mus), 1 / len(mus)))),
         {"40": MANY_MUS},
         1.2,
     ),
-    Border("privacy.hidden_place", "_MOST_COLUMNS", 8, epsilons(hidden_place), {"40": MANY_MUS}, 1.2),
-    Border("privacy.hidden_place", "_MOST_NUMBERS", 4, epsilons(hidden_place), {"40": MANY_MUS}, 1.2),
+    Border("curves.hidden_place", "_MOST_COLUMNS", 8, epsilons(hidden_place), {"40": MANY_MUS}, 1.2),
+    Border("curves.hidden_place", "_MOST_NUMBERS", 4, epsilons(hidden_place), {"40": MANY_MUS}, 1.2),
     Border(
-        "privacy.balls_and_bins",
+        "curves.balls_and_bins",
         "_MOST_BATCHES",
         4,
         epsilons(lambda mu: BallsAndBinsDP(mu, 8, 2, li.ZERO_OUT)),
@@ -300,7 +302,7 @@ BORDERS = (
         1.6,
     ),
     Border(
-        "privacy.balls_and_bins",
+        "curves.balls_and_bins",
         "_LARGEST_MU",
         0.1,
         epsilons(lambda mu: BallsAndBinsDP(mu, 8, 2, li.ZERO_OUT)),
@@ -308,7 +310,7 @@ BORDERS = (
         3.5,
     ),
     Border(
-        "privacy.compose",
+        "curves.compose",
         "_MOST_CELLS",
         200,
         epsilons(lambda mus: compose_counted([(averaged(mus), 3)])),
@@ -316,8 +318,8 @@ BORDERS = (
         1.01,
     ),
     Border(
-        "privacy.loss",
-        "_MOST_CELLS",
+        "curves.compose",
+        "_MOST_LOSS_CELLS",
         10,
         epsilons(lambda mus: compose_counted([(averaged(mus), 3)]).after(0.5)),
         {"40": MANY_MUS},
@@ -330,7 +332,7 @@ EFFORT = "a limit of effort: whatever is left out is one of several valid bounds
 REFUSES = "beyond it, the theorem does not apply"
 FLOATS = "keeps numbers within floats"
 NO_BORDERS = {
-    "theorems.asoodeh2023._LARGEST_RATIO": REFUSES,
+    "theorems.papers.asoodeh2023._LARGEST_RATIO": REFUSES,
     "theorems.block_mixing._LARGEST_APART": EFFORT,
     "theorems.block_mixing._LONGEST": EFFORT,
     "theorems.bounded_steps._FEW_CUTS": EFFORT,
@@ -343,7 +345,7 @@ NO_BORDERS = {
     "theorems.participation._LONGEST": EFFORT,
     "theorems.participation._MOST_TURNS": EFFORT,
     "theorems.participation._MOST_STEPS": REFUSES,
-    "theorems.langevin._MOST_STEPS": REFUSES,
+    "theorems.papers.langevin._MOST_STEPS": REFUSES,
     "theorems.linear_optimiser._LARGEST_MU": REFUSES,
     "theorems.linear_optimiser._MOST_STEPS": REFUSES,
     "theorems.catalogue._LONGEST": "characters of a name",
@@ -417,7 +419,7 @@ LOWERED = (
     ("kernel.places", "_NEAR_THE_END", 2),
     ("kernel.places", "MOST_PLACES", 5),
     ("theorems.linear_optimiser", "_MOST_PLACES", 4),
-    ("theorems.epoch_by_epoch", "_MOST_LEVELS", 4),
+    ("theorems.epochs", "_MOST_LEVELS", 4),
 )
 
 

@@ -343,7 +343,7 @@ MUTANTS = (
     ),
     Mutant(
         "an epoch that was begun is not counted",
-        "theorems/papers/bok2024.py",
+        "theorems/composition.py",
         "turns = -(-len(process) // per_epoch)",
         "turns = max(len(process) // per_epoch, 1)",
         "tests/laws/test_closed_forms.py " + LAWS,
@@ -1634,7 +1634,7 @@ MUTANTS = (
     Mutant(
         "the report beside a certificate may claim less",
         "certificate/certificate.py",
-        'if not math.isclose(_finite(report["epsilon"]), _finite(claim["epsilon"]), rel_tol=1e-9):',
+        'if not math.isclose(_finite(report["epsilon"]), _finite(claim["epsilon"]), rel_tol=_NEAR):',
         'if _finite(report["epsilon"]) > 1.001 * _finite(claim["epsilon"]):',
         "tests/signed/test_saved_files.py",
         "beside",
@@ -1745,8 +1745,8 @@ MUTANTS = (
     Mutant(
         "adaptive requests are proved by what random batches leave",
         "forgetting/proofs.py",
-        "    if requests.adaptive:",
-        "    if False:",
+        '    if requests.adaptive:\n        raise InvalidInput("adaptive_otherwise_proved"',
+        '    if False:\n        raise InvalidInput("adaptive_otherwise_proved"',
         "tests/laws/test_forgetting_batches.py",
         "sooner",
     ),

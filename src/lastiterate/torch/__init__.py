@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 __all__ = ["BatchSampler", "PrivateSteps", "PrivateTrainer", "Releases", "TrainedModel", "clip_and_noise", "loader"]
 
 _MODULES = {
-    "BatchSampler": "sampler",
+    "BatchSampler": "sampling",
     "PrivateSteps": "private_steps",
     "PrivateTrainer": "trainer",
-    "Releases": "releases",
-    "TrainedModel": "trained",
+    "Releases": "checkpoint",
+    "TrainedModel": "recording",
     "clip_and_noise": "private_steps",
-    "loader": "sampler",
+    "loader": "sampling",
 }
 
 

@@ -130,11 +130,15 @@ class PrivateSteps:
         self._keeper = Keeper(checkpoint, every, file)
         self._keeper.__enter__()
         self._unlock = weakref.finalize(self, self._keeper.__exit__)
-        state = self._keeper.found(NetworkState(0, self._weights))
-        self.releases.read(state.book)
-        self.releases.written = self._keep
-        if state.step:
-            self._go_on(state, sampler)
+        try:
+            state = self._keeper.found(NetworkState(0, self._weights))
+            self.releases.read(state.book)
+            self.releases.written = self._keep
+            if state.step:
+                self._go_on(state, sampler)
+        except BaseException:
+            self._unlock()  # a training that is refused leaves the file to others at once, whoever holds its traceback
+            raise
 
     def _go_on(self, state: NetworkState, sampler: BatchSampler) -> None:
         """Learning rates stay as they are: the schedulers of a loop are its own."""
