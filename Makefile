@@ -107,8 +107,8 @@ passes: $(READY)  ## accuracy after 1, 3 and 10 passes over the data: shuffled w
 mnist: $(READY)  ## Tables 5 and 6 of Bok2024 on real MNIST, and a sound variant (half an hour)
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.accuracy.bok2024 $(MNIST)
 
-house: $(READY)  ## what there is to touch, to believe, to read and to wait for (docs/architecture.md)
-	$(BIN)/python -m benchmarks.house
+house: $(READY)  ## what there is to read, to believe, to touch and to wait for (HOUSE=--write: into docs/architecture.md)
+	$(BIN)/python -m benchmarks.house $(HOUSE)
 
 speed: $(READY)  ## seconds an epoch, beside Opacus and bare products of matrices; networks (NETWORKS=--quick)
 	PYTHON=$(PYTHON) $(BIN)/python -m benchmarks.speed.training $(SPEED)
