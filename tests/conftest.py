@@ -37,7 +37,7 @@ settings.load_profile("lastiterate")
 SHARED = {
     "test_errata": "errata",
     "test_scikit_learn_agrees": "scikit-learn",
-    "tests/accounting/test_certificate.py": "certificates",
+    "tests/certificate/test_certificate.py": "certificates",
     "tests/kernel/test_second_checker.py": "second checker",
     "tests/laws/test_refusals.py": "refusals",
     "tests/test_benchmarks.py::test_the_": "benchmarks",

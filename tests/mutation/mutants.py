@@ -370,7 +370,7 @@ MUTANTS = (
         "selection/certificate.py",
         "if not least <= epsilon:",
         "if False:",
-        "tests/accounting/test_selection_certificate.py",
+        "tests/selection/test_selection_certificate.py",
         "doctored",
     ),
     Mutant(
@@ -378,7 +378,7 @@ MUTANTS = (
         "selection/certificate.py",
         "return float(best_of_trials(worst(notions), trials).epsilon(delta))",
         "return float(worst(notions).epsilon(delta))",
-        "tests/accounting/test_selection_certificate.py",
+        "tests/selection/test_selection_certificate.py",
         "exact",
     ),
     Mutant(
@@ -386,7 +386,7 @@ MUTANTS = (
         "selection/certificate.py",
         "if verdict.unit != unit:",
         "if False:",
-        "tests/accounting/test_selection_certificate.py",
+        "tests/selection/test_selection_certificate.py",
         "doctored",
     ),
     Mutant(
@@ -394,7 +394,7 @@ MUTANTS = (
         "selection/certificate.py",
         "if stated is not None:\n        notions",
         "if False:\n        notions",
-        "tests/accounting/test_selection_certificate.py",
+        "tests/selection/test_selection_certificate.py",
         "stated",
     ),
     Mutant(
@@ -1012,7 +1012,7 @@ MUTANTS = (
         "certificate/certificate.py",
         "        if given != value:",
         '        if name == "turns" and given != value:',
-        "tests/accounting/test_certificate.py",
+        "tests/certificate/test_certificate.py",
     ),
     Mutant(
         "condition (P) dropped: what is prepaid may be given back before the turn",
@@ -1517,7 +1517,7 @@ MUTANTS = (
         "budget/total.py",
         "total_mu(entries, more) <= self.largest and",
         "total_mu(entries) <= self.largest and",
-        "tests/accounting/test_budget.py",
+        "tests/budget/test_budget.py",
         "left_can_be_spent",
     ),
     Mutant(
@@ -1525,7 +1525,7 @@ MUTANTS = (
         "budget/total.py",
         "return largest_mu(epsilon=terms.epsilon, delta=down(terms.delta - terms.set_aside))",
         "return largest_mu(epsilon=terms.epsilon, delta=down(terms.delta))",
-        "tests/accounting/test_budget.py",
+        "tests/budget/test_budget.py",
         "left_can_be_spent",
     ),
     Mutant(
@@ -1533,7 +1533,7 @@ MUTANTS = (
         "budget/ledger.py",
         '"BEGIN IMMEDIATE" if writing else "BEGIN"',
         '"BEGIN"',
-        "tests/accounting/test_budget_file.py",
+        "tests/budget/test_budget_file.py",
         "processes",
     ),
     Mutant(
@@ -1541,7 +1541,7 @@ MUTANTS = (
         "budget/certificate.py",
         "implied(entry.guarantee, proved_by(certificate), terms.delta)",
         "True",
-        "tests/accounting/test_budget_certificate.py",
+        "tests/budget/test_budget_certificate.py",
         "smaller",
     ),
     Mutant(
@@ -1588,7 +1588,7 @@ MUTANTS = (
         "certificate/certificate.py",
         "stated[place].stated != one:",
         "stated[place].code != one.code:",
-        "tests/accounting/test_promises.py",
+        "tests/certificate/test_promises.py",
         "no_value",
     ),
     Mutant(
@@ -1596,7 +1596,7 @@ MUTANTS = (
         "facts.py",
         "if _STRENGTH.index(basis) > _STRENGTH.index(kind.most):",
         "if False:",
-        "tests/accounting/test_promises.py",
+        "tests/certificate/test_promises.py",
         "nobody_stands",
     ),
     Mutant(
@@ -1604,7 +1604,7 @@ MUTANTS = (
         "budget/budget.py",
         ", assumptions=report.assumptions)",
         ")",
-        "tests/accounting/test_budget_certificate.py",
+        "tests/budget/test_budget_certificate.py",
         "ledger",
     ),
     Mutant(
@@ -1723,7 +1723,7 @@ MUTANTS = (
         "forgetting/requests.py",
         "if batches.reshuffled and any(",
         "if not batches.reshuffled and any(",
-        "tests/accounting/test_forget.py",
+        "tests/forgetting/test_forget.py",
         "refused",
     ),
     Mutant(
@@ -1755,14 +1755,14 @@ MUTANTS = (
         "budget/budget.py",
         "of_user = release.group(terms.user_records)",
         "of_user = release",
-        "tests/accounting/test_budget_users.py",
+        "tests/budget/test_budget_users.py",
     ),
     Mutant(
         "a budget for users takes runs for single records",
         "budget/budget.py",
         "if run.user_records != terms.user_records:",
         "if run.user_records > terms.user_records:",
-        "tests/accounting/test_budget_users.py",
+        "tests/budget/test_budget_users.py",
     ),
     Mutant(
         "a model that was trained earlier is not charged to those who stay",
@@ -1776,7 +1776,7 @@ MUTANTS = (
         "forgetting/proofs.py",
         'return fact("forgotten", records',
         'return run.adjacency.unit() or fact("forgotten", records',
-        "tests/accounting/test_forget.py",
+        "tests/forgetting/test_forget.py",
         "budget",
     ),
     # Needs two features: each of these is right unless both are there.
