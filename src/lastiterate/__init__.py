@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from lastiterate.accounting.report import lower_bound
     from lastiterate.auditing.audit import audit
     from lastiterate.budget.budget import Budget
-    from lastiterate.certificate.certificate import verify
+    from lastiterate.certificate.verify import verify
     from lastiterate.curves.adjacency import ADD_OR_REMOVE_ONE, REPLACE_ONE, ZERO_OUT
     from lastiterate.curves.compose import compose
     from lastiterate.forgetting.forget import forget
@@ -116,7 +116,7 @@ __all__ = [
 _NAMES = {
     "budget.budget": "Budget",
     "accounting.calibrate": "NOISE calibrate",
-    "certificate.certificate": "verify",
+    "certificate.verify": "verify",
     "accounting.account": "account account_each",
     "forgetting.forget": "forget",
     "accounting.report": "lower_bound",

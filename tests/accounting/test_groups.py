@@ -15,7 +15,7 @@ import lastiterate as li
 from alone import by_theorem
 from lastiterate.accounting.account import account_by
 from lastiterate.accounting.epsilon_curve import growth
-from lastiterate.certificate.certificate import verify
+from lastiterate.certificate.verify import verify
 from lastiterate.cli.entry import main
 from lastiterate.facts import fact
 from lastiterate.runs.files import run_to_dict

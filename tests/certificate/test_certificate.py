@@ -464,3 +464,10 @@ def test_what_was_asked_before_does_not_matter() -> None:
     for _ in range(2):
         assert li.verify(certificate).accepted
         li.account(run, 1e-4)
+
+
+@pytest.mark.parametrize("section", ["loss", "batches", "noise", "domain"])
+def test_a_kind_that_nobody_knows_is_told_in_a_sentence(section: str) -> None:
+    certificate = li.account(run_with(li.FullBatch(records=100), 20), DELTA).certificate
+    certificate["run"][section]["kind"] = "mine"
+    assert f"kind of {section} must be one of" in li.verify(certificate).reason

@@ -17,7 +17,7 @@ import pytest
 import lastiterate as li
 from alone import by_theorem
 from lastiterate.auditing.chain import Chain, iid_hazard
-from lastiterate.certificate.certificate import verify
+from lastiterate.certificate.verify import verify
 from lastiterate.curves.adjacency import Adjacency
 from lastiterate.digits import above
 from lastiterate.facts import fact

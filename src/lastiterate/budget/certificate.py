@@ -11,8 +11,9 @@ from typing import Any
 from lastiterate.budget.entries import BudgetEntry, Terms, chained, entries_of, first_digest, implied, plain_text
 from lastiterate.budget.ledger import History
 from lastiterate.budget.total import Filter, Rule, rule_of, total_mu, total_slack
-from lastiterate.certificate.certificate import BUDGET_FORMAT, proved_by, rounded_up, verify
-from lastiterate.certificate.verdict import Verdict, rejected
+from lastiterate.certificate.certificate import BUDGET_FORMAT, proved_by, rounded_up
+from lastiterate.certificate.verdict import Question, Verdict, rejected
+from lastiterate.certificate.verify import verify
 from lastiterate.curves.gaussian import GaussianDP
 from lastiterate.curves.gaussian_cover import gaussian_cover
 from lastiterate.errors import INSIDE_UNIT, NON_NEGATIVE, checked_number, worded
@@ -46,8 +47,10 @@ def budget_certificate(terms: Terms, rule: Rule, past: History) -> dict[str, Any
     }
 
 
-def verify_budget(content: dict[str, Any]) -> Verdict:
-    """Each entry by its own grade, then the sum."""
+def check_budget_certificate(content: dict[str, Any], question: Question) -> Verdict:
+    """Check the certificate of a budget: the chain of its entries, their sum, then each entry by its own grade."""
+    if question.run is not None:
+        return rejected("budget_not_run")
     terms = Terms.from_dict(content["terms"])
     texts = [plain_text(entry) for entry in content["entries"]]
     if [first_digest(terms), *chained(terms, texts)][-1] != content["digest"]:

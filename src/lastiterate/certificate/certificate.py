@@ -7,34 +7,29 @@ run; of a theorem whose bound is the best of many, the one that the certificate 
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Iterable, Iterator
-from itertools import islice
 from typing import Any
 
 from lastiterate.certificate.claims import at_their_places, checked_group, promises, released
 from lastiterate.certificate.replay import CHOSEN, proof_of, statement
-from lastiterate.certificate.verdict import Verdict, rejected, told_by
+from lastiterate.certificate.verdict import Question, Verdict, differences, rejected
 from lastiterate.curves.gaussian import GaussianDP
 from lastiterate.curves.notion import Notion
 from lastiterate.errors import (
     INSIDE_UNIT,
     NON_NEGATIVE,
     InvalidInput,
-    LastIterateError,
     checked_count,
     checked_number,
     must_be,
 )
 from lastiterate.facts import Fact, fact_from_json, facts_from_json, facts_to_json
 from lastiterate.kernel.check import Proved, check, proved
-from lastiterate.kernel.steps import Refused
 from lastiterate.numerics.ratio_sum import forget_drawn
 from lastiterate.runs.files import run_from_dict, run_to_dict
 from lastiterate.runs.process import Process
 from lastiterate.runs.run import Run
-from lastiterate.theorems.catalogue import ALL, checked_theorems, of_the_library, own_assumption
+from lastiterate.theorems.catalogue import ALL, of_the_library, own_assumption
 from lastiterate.theorems.evidence import Grade
 from lastiterate.theorems.theorem import Guarantee, Theorem
 
@@ -113,77 +108,17 @@ def _admitted(found: Proved, epsilon: float, delta: float) -> float:
     return epsilon
 
 
-def verify(
-    certificate: dict[str, Any] | str, run: Run | None = None, theorems: Iterable[Theorem] | None = None
-) -> Verdict:
-    """Check a certificate (a dictionary, or its JSON), a trained model that holds one, or the HTML of a report.
-
-    A report must agree with the certificate in it. With `run`, the certificate must also be about that run. A certificate by
-    a theorem that is not part of the library needs `theorems`, such as [*li.theorems.CATALOGUE, MINE]; the verdict then
-    assumes it.
-    """
-    return verified(certificate, run, "the run", checked_theorems(theorems))
-
-
-def verified(
-    certificate: dict[str, Any] | str, run: Run | None, called: str, theorems: tuple[Theorem, ...] = ALL
-) -> Verdict:
-    """The same, with a name for the run."""
-    kind = "report page" if isinstance(certificate, str) and is_page(certificate) else "certificate"
-    try:
-        if kind == "report page":
-            return _checked_page(str(certificate), run, called)
-        content = json.loads(certificate) if isinstance(certificate, str) else certificate
-        return checked(content, run, called, theorems)
-    except Refused as error:
-        return rejected(str(error))
-    except KeyError as error:
-        return rejected("entry_missing", kind=kind, entry=error.args[0])
-    except (LastIterateError, ArithmeticError, LookupError, TypeError, ValueError, AttributeError) as error:
-        return rejected("unreadable", kind=kind, because=told_by(error))
-    except (RecursionError, MemoryError):
-        return rejected("too_deep", kind=kind)
-
-
-def is_page(text: str) -> bool:
-    """Whether it is HTML, as a report is, and no JSON."""
-    return text.lstrip("\ufeff \r\n\t").startswith("<")
-
-
-def _checked_page(text: str, run: Run | None, called: str) -> Verdict:
-    """Loaded here: a page is made of certificates, which are verified by this very module."""
-    from lastiterate.report.page import checked_page
-
-    return checked_page(text, run, called)
-
-
-def checked(
-    content: dict[str, Any],
-    run: Run | None = None,
-    called: str = "the run",
-    theorems: tuple[Theorem, ...] = ALL,
-) -> Verdict:
-    """The verdict, or an exception that says what is missing or cannot be read."""
-    if "format" not in content and "certificate" in content:  # a trained model, as `lastiterate train` writes it
-        if otherwise := misreported(content.get("report"), content["certificate"]):
-            return otherwise
-        content = content["certificate"]
-    if content["format"] == BUDGET_FORMAT:
-        return _checked_budget(content, run)
-    if content["format"] == FORGETTING_FORMAT:
-        return _checked_forgetting(content, run)
-    if content["format"] == SELECTION_FORMAT:
-        return _checked_selection(content, run, called)
-    if content["format"] != FORMAT:
-        return rejected("certificate_format", format=FORMAT)
+def check_run_certificate(content: dict[str, Any], question: Question) -> Verdict:
+    """Check the certificate of a run: the steps are those of the run, and its theorem proves the claim."""
     claim, grade = content["claim"], content["grade"]
     if grade not in GRADES:
         return rejected("grade_unknown", grades=GRADES)
     if caveats := facts_from_json(content["caveats"]):
         return rejected(caveats[0])
     described = run_from_dict(content["run"])
-    if run is not None and described != run:
-        return rejected("another_run", differences=differences(content["run"], run_to_dict(run)), called=called)
+    if question.run is not None and described != question.run:
+        differing = differences(content["run"], run_to_dict(question.run))
+        return rejected("another_run", differences=differing, called=question.called)
     members = _members(content, described)
     unit = described.adjacency.unit(described.user_records, members)
     if fact_from_json(claim["unit"]) != unit:
@@ -192,17 +127,14 @@ def checked(
     assumptions = facts_from_json(content["assumptions"])
     if otherwise := other_assumptions(assumptions, promises(described, process.releases, members)):
         return otherwise
-    given = {one.name: one for one in theorems} | _THEOREMS
+    given = {one.name: one for one in question.theorems} | _THEOREMS
     if content["theorem"] not in given:
         return rejected("theorem_unknown", theorem=content["theorem"])
     theorem = given[content["theorem"]]
     if own := theorem.name not in _THEOREMS:
         assumptions = tuple(dict.fromkeys([*assumptions, own_assumption(theorem)]))
-    # Whether an average may be taken, or a run gone through, is the theorem's business, not the claimant's.
-    if failed := next(theorem.failing(process), None):
-        return rejected(failed[1])
-    if unproved := (not_replayed if grade == Grade.REPLAYED.value else not_recomputed)(theorem, process, content):
-        return unproved
+    if otherwise := unproved(theorem, process, content):
+        return otherwise
     delta = checked_number("delta", claim["delta"], INSIDE_UNIT)
     said = unit, "" if described.released.plain else described.released.called, theorem.name if own else ""
     return Verdict(True, claimed_epsilon(claim), delta, len(process), process.releases, None, assumptions, grade, *said)
@@ -238,34 +170,23 @@ def proved_by(certificate: dict[str, Any]) -> Notion:
     return _THEOREMS[certificate["theorem"]].notion(process)
 
 
-def _checked_budget(content: dict[str, Any], run: Run | None) -> Verdict:
-    """Loaded here: entries of a budget have certificates of their own, which are verified by this very module."""
-    from lastiterate.budget.certificate import verify_budget
-
-    return verify_budget(content) if run is None else rejected("budget_not_run")
-
-
-def _checked_forgetting(content: dict[str, Any], run: Run | None) -> Verdict:
-    """Loaded here: it is built on this module."""
-    from lastiterate.forgetting.certificate import verify_forgetting
-
-    return verify_forgetting(content, run)
-
-
-def _checked_selection(content: dict[str, Any], run: Run | None, called: str) -> Verdict:
-    """Loaded here: its settings have certificates of their own, which are verified by this very module."""
-    from lastiterate.selection.certificate import verify_selection
-
-    return verify_selection(content, run, called)
-
-
 def claimed_epsilon(claim: dict[str, Any]) -> float:
     """JSON knows no infinity; null stands for it."""
     return math.inf if claim["epsilon"] is None else checked_number("epsilon", claim["epsilon"], NON_NEGATIVE)
 
 
-def not_replayed(theorem: Theorem, process: Process, content: dict[str, Any]) -> Verdict | None:
-    """Why the schedules do not prove the claim for this process."""
+def unproved(theorem: Theorem, process: Process, content: dict[str, Any]) -> Verdict | None:
+    """Reject a claim that the theorem does not prove for this process, by the grade of its certificate.
+
+    Whether an average may be taken, or a run gone through, is the theorem's business, not the claimant's.
+    """
+    if failed := next(theorem.failing(process), None):
+        return rejected(failed[1])
+    return (_not_replayed if content["grade"] == Grade.REPLAYED.value else _not_recomputed)(theorem, process, content)
+
+
+def _not_replayed(theorem: Theorem, process: Process, content: dict[str, Any]) -> Verdict | None:
+    """Reject schedules that are not about this process; the kernel raises `Refused` if they do not prove the claim."""
     process = theorem.seen(process)
     if theorem.places is None or process.group > 1:
         return rejected("nothing_to_replay", theorem=theorem.name)
@@ -282,21 +203,16 @@ def not_replayed(theorem: Theorem, process: Process, content: dict[str, Any]) ->
     return None
 
 
-def not_recomputed(theorem: Theorem, process: Process, content: dict[str, Any]) -> Verdict | None:
-    """Why the theorem does not say what is claimed."""
+def _not_recomputed(theorem: Theorem, process: Process, content: dict[str, Any]) -> Verdict | None:
+    """Reject a claim that is smaller than what the theorem says of this process, computed again."""
     claim = content["claim"]
     if claim["mu"] is not None:
         return rejected("mu_not_replayed")
-    rung = _checked_rung(content["rung"], process) if "rung" in content else None
+    rung = checked_count("rung", content["rung"]) if "rung" in content else None
+    if rung is not None and rung > len(process):
+        raise must_be("rung", f"at most steps = {len(process)}", f"{rung}")
     epsilon, claimed = recomputed(theorem, process, rung, claim["delta"]), claimed_epsilon(claim)
     return None if epsilon <= claimed else rejected("claims_too_much", claimed=claimed, proved=epsilon)
-
-
-def _checked_rung(value: Any, process: Process) -> int:
-    rung = checked_count("rung", value)
-    if rung > len(process):
-        raise must_be("rung", f"at most steps = {len(process)}", f"{rung}")
-    return rung
 
 
 def rounded_up(value: float) -> float:
@@ -305,61 +221,3 @@ def rounded_up(value: float) -> float:
         return value
     unit = 10.0 ** (math.floor(math.log10(value)) + 1 - _DIGITS)
     return float(f"{value + unit:.{_DIGITS}g}")
-
-
-# Whether the report beside a certificate, as in the JSON of a trained model, agrees with it.
-
-
-_NEAR = 1e-6  # of ε: curves that were drawn for other questions are as sharp as that
-_OF_THE_CLAIM = ("delta", "unit", "releases")
-_OF_THE_CERTIFICATE = ("theorem", "assumptions", "caveats", "run")
-
-
-def misreported(report: Any, certificate: dict[str, Any]) -> Verdict | None:
-    """Which entries differ; nothing if none does, or if there is no report."""
-    if report is None:
-        return None
-    claim = certificate["claim"]
-    if not math.isclose(_finite(report["epsilon"]), _finite(claim["epsilon"]), rel_tol=_NEAR):
-        return rejected("report_epsilon_differs", reported=report["epsilon"], certified=claim["epsilon"])
-    said = {name: report[name] for name in (*_OF_THE_CLAIM, *_OF_THE_CERTIFICATE)}
-    meant = {name: claim[name] for name in _OF_THE_CLAIM} | {name: certificate[name] for name in _OF_THE_CERTIFICATE}
-    found = differences(said, meant)
-    return rejected("report_differs", differences=found) if found else None
-
-
-def _finite(epsilon: float | None) -> float:
-    """A certificate says null for infinity."""
-    return math.inf if epsilon is None else float(epsilon)
-
-
-# In which entries two plain values differ.
-
-
-_FIRST = 4  # one more than are told
-
-Difference = tuple[str, Any, Any]
-
-
-class _Absent:
-    """Stands where one of them has nothing."""
-
-    def __str__(self) -> str:
-        return "not given"
-
-
-_ABSENT = _Absent()
-
-
-def differences(one: Any, two: Any, path: str = "") -> tuple[Difference, ...]:
-    """The dotted name of each entry, and what stands there, of the first few; lists are entries as a whole."""
-    return tuple(islice(_differences(one, two, path), _FIRST))
-
-
-def _differences(one: Any, two: Any, path: str) -> Iterator[Difference]:
-    if isinstance(one, dict) and isinstance(two, dict):
-        for name in dict.fromkeys([*one, *two]):
-            inside = f"{path}.{name}" if path else str(name)
-            yield from _differences(one.get(name, _ABSENT), two.get(name, _ABSENT), inside)
-    elif one != two:
-        yield path, one, two

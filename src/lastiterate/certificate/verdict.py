@@ -1,14 +1,31 @@
-"""What `verify` answers: accepted, with what was proved, or rejected, with the reason."""
+"""What `verify` is asked, and what it answers: accepted, with what was proved, or rejected, with the reason."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from lastiterate.display import summary
 from lastiterate.errors import LastIterateError, worded
 from lastiterate.facts import Fact, facts_to_json
+from lastiterate.runs.run import Run
+from lastiterate.theorems.theorem import Theorem
+
+
+@dataclass(frozen=True)
+class Question:
+    """What a certificate is checked against, beside itself.
+
+    `run`: the run that it must be about, if one is given, which sentences call `called`. `theorems`: those that may prove it
+    although they are not part of the library.
+    """
+
+    run: Run | None = None
+    called: str = "the run"
+    theorems: tuple[Theorem, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -55,11 +72,11 @@ class Verdict:
         return worded("accepted", **self._named("steps", "releases", "released", "grade", "own_theorem"))
 
     def _named(self, *names: str) -> dict[str, Any]:
-        """The claim, and these."""
+        """Return the values of a sentence on the claim: ε, δ, its unit, and these fields."""
         return {name: getattr(self, name) for name in ("epsilon", "delta", "unit", *names)}
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON could hold it."""
+        """Return the verdict as plain values for JSON, but for an infinite ε."""
         names = ("reason" if name == "rejection" else name for name in self.__dataclass_fields__)
         given = {name: getattr(self, name) for name in names}
         lists = {"releases": list(self.releases), "assumptions": facts_to_json(self.assumptions)}
@@ -88,10 +105,44 @@ class PageVerdict(Verdict):
 
 
 def rejected(code: str | Fact, **values: Any) -> Verdict:
-    """For this reason; a fact is one already."""
+    """Return the verdict that rejects for this reason: a fact, or a code with its values."""
     return Verdict(False, rejection=code if isinstance(code, Fact) else Rejection(code, tuple(values.items())))
 
 
 def told_by(error: Exception) -> Rejection | str:
-    """What an error says."""
+    """Return what an error says, as a code and its values if it is one of the library."""
     return Rejection(error.code, tuple(error._given.items())) if isinstance(error, LastIterateError) else str(error)
+
+
+# In which entries a certificate differs from what it must be.
+
+_FIRST = 4  # one more than are told
+
+Difference = tuple[str, Any, Any]
+
+
+class _Absent:
+    """Stands where one of them has nothing."""
+
+    def __str__(self) -> str:
+        return "not given"
+
+
+_ABSENT = _Absent()
+
+
+def differences(one: Any, two: Any, path: str = "") -> tuple[Difference, ...]:
+    """Return the first few entries in which two JSON values differ: the dotted name of each, and both values.
+
+    A list is one entry.
+    """
+    return tuple(islice(_differences(one, two, path), _FIRST))
+
+
+def _differences(one: Any, two: Any, path: str) -> Iterator[Difference]:
+    if isinstance(one, dict) and isinstance(two, dict):
+        for name in dict.fromkeys([*one, *two]):
+            inside = f"{path}.{name}" if path else str(name)
+            yield from _differences(one.get(name, _ABSENT), two.get(name, _ABSENT), inside)
+    elif one != two:
+        yield path, one, two

@@ -6,8 +6,8 @@ import argparse
 import json
 from typing import Any
 
-from lastiterate.certificate.certificate import is_page, verified
-from lastiterate.certificate.verdict import PageVerdict, Verdict, rejected
+from lastiterate.certificate.verdict import PageVerdict, Question, Verdict, rejected
+from lastiterate.certificate.verify import is_page, verdict_on
 from lastiterate.cli.show import show
 from lastiterate.errors import InvalidInput
 from lastiterate.report.digests import digests_in, disagreement
@@ -26,7 +26,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def answer(options: argparse.Namespace) -> int:
     content = _read(options.certificate)
-    verdict = verified(content, read_run(options.run) if options.run else None, str(options.run))
+    verdict = verdict_on(content, Question(read_run(options.run) if options.run else None, str(options.run)))
     if verdict.accepted and (options.model or options.data):
         verdict = _of_files(verdict, content, options)
     show(options, verdict.to_dict(), str(verdict))

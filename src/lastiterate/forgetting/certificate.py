@@ -10,12 +10,11 @@ from lastiterate.certificate.certificate import (
     GRADES,
     claimed_epsilon,
     found_by,
-    not_recomputed,
-    not_replayed,
     other_assumptions,
+    unproved,
 )
 from lastiterate.certificate.claims import checked_releases
-from lastiterate.certificate.verdict import Verdict, rejected
+from lastiterate.certificate.verdict import Question, Verdict, rejected
 from lastiterate.errors import INSIDE_UNIT, InvalidInput, checked_count, checked_number, worded
 from lastiterate.facts import Fact, fact_from_json, facts_from_json, facts_to_json
 from lastiterate.forgetting.proofs import forgetting_promises, forgotten_unit, process_for, theorems_for
@@ -62,12 +61,12 @@ def forgetting_certificate(
     }
 
 
-def verify_forgetting(content: dict[str, Any], run: Run | None) -> Verdict:
-    """The run and the requests make the steps; the kernel replays the schedules."""
+def check_forgetting_certificate(content: dict[str, Any], question: Question) -> Verdict:
+    """Check the certificate of a plan to forget: the run and the requests make the steps, and a theorem proves the claim."""
     claim, described = content["claim"], run_from_dict(content["run"])
     if caveats := facts_from_json(content["caveats"]):
         return rejected(caveats[0])
-    if run is not None and described != run:
+    if question.run is not None and described != question.run:
         return rejected("another_run")
     requests, grade = _requests(claim), content["grade"]
     theorem = theorems_for(requests).get(content["theorem"])
@@ -83,10 +82,8 @@ def verify_forgetting(content: dict[str, Any], run: Run | None) -> Verdict:
     assumptions = facts_from_json(content["assumptions"])
     if otherwise := other_assumptions(assumptions, forgetting_promises(described, requests)):
         return otherwise
-    if failed := next(theorem.failing(process), None):
-        return rejected(failed[1])
-    if unproved := (not_replayed if grade == Grade.REPLAYED.value else not_recomputed)(theorem, process, content):
-        return unproved
+    if otherwise := unproved(theorem, process, content):
+        return otherwise
     return ForgettingVerdict(
         True,
         claimed_epsilon(claim),

@@ -16,14 +16,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lastiterate.accounting.report import lower_bound_for
-from lastiterate.certificate.certificate import checked
-from lastiterate.certificate.verdict import PageVerdict, Verdict, rejected
+from lastiterate.certificate.verdict import PageVerdict, Question, Verdict, rejected
+from lastiterate.certificate.verify import check
 from lastiterate.display import Html, alerts, bullets, card, folded, headline, lines, table
 from lastiterate.errors import InvalidInput
 from lastiterate.report.content import content
 from lastiterate.report.sheet import FORMAT, SAME, ReportSheet, checked_sheet, detected
 from lastiterate.report.text import claim, sections
-from lastiterate.runs.run import Run
 
 if TYPE_CHECKING:
     from lastiterate.accounting.report import Report
@@ -73,10 +72,10 @@ _TAG = re.compile(r"<[^>]*>")
 _LONGEST = 160
 
 
-def checked_page(page: str, run: Run | None, called: str) -> Verdict:
-    """The certificate first, then what the page shows."""
+def check_page(page: str, question: Question) -> Verdict:
+    """Check the page of a report: its certificate, by a theorem of the library, then what the page shows."""
     sheet = sheet_in(page)
-    verdict = checked(sheet.certificate, run, called)
+    verdict = check(sheet.certificate, Question(question.run, question.called))
     if not verdict.accepted:
         return verdict
     if type(verdict) is not Verdict:

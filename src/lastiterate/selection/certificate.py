@@ -15,12 +15,12 @@ from lastiterate.accounting.report import Report
 from lastiterate.certificate.certificate import (
     FORMAT,
     SELECTION_FORMAT,
-    checked,
+    check_run_certificate,
     other_assumptions,
     proved_by,
     rounded_up,
 )
-from lastiterate.certificate.verdict import Verdict, rejected
+from lastiterate.certificate.verdict import Question, Verdict, rejected
 from lastiterate.curves.gaussian import GaussianDP
 from lastiterate.curves.gaussian_cover import AGAIN
 from lastiterate.curves.minimum import worst
@@ -30,7 +30,6 @@ from lastiterate.curves.trials import Trials, trials_from_dict, trials_said, tri
 from lastiterate.errors import INSIDE_UNIT, MU, NON_NEGATIVE, InvalidInput, Unavailable, checked_number, worded
 from lastiterate.facts import Fact, fact, fact_from_json, facts_from_json, facts_to_json
 from lastiterate.numerics.rounding import up
-from lastiterate.runs.run import Run
 
 _MOST_SETTINGS = 10_000
 
@@ -91,14 +90,14 @@ def _price(notions: Sequence[Notion], trials: Trials, delta: float) -> float:
     return float(best_of_trials(worst(notions), trials).epsilon(delta))
 
 
-def verify_selection(content: dict[str, Any], run: Run | None, called: str) -> Verdict:
-    """Each setting by its own grade, then the selection."""
+def check_selection_certificate(content: dict[str, Any], question: Question) -> Verdict:
+    """Check the certificate of a selection: that of each setting by its own grade, then the claim on the best."""
     claim, settings = content["claim"], content["settings"]
     if not isinstance(settings, list) or not 0 < len(settings) <= _MOST_SETTINGS:
         return rejected("settings_not_listed")
     if caveats := facts_from_json(content["caveats"]):
         return rejected(caveats[0])
-    if run is not None and len(settings) > 1:
+    if question.run is not None and len(settings) > 1:
         return rejected("several_settings", settings=len(settings))
     epsilon, unit = checked_number("epsilon", claim["epsilon"], NON_NEGATIVE), fact_from_json(claim["unit"])
     delta, trials = checked_number("delta", claim["delta"], INSIDE_UNIT), trials_from_dict(content["trials"])
@@ -107,7 +106,7 @@ def verify_selection(content: dict[str, Any], run: Run | None, called: str) -> V
     needed = tuple(_assumptions(trials, len(settings), stated))
     if otherwise := other_assumptions(assumptions, needed, of="selection"):
         return otherwise
-    verdicts = [_checked_setting(one, run, called) for one in settings]
+    verdicts = [_check_setting(one, question) for one in settings]
     for number, verdict in enumerate(verdicts, start=1):
         if not verdict.accepted:
             return rejected("setting_rejected", number=number, because=verdict.rejection)
@@ -132,13 +131,13 @@ def verify_selection(content: dict[str, Any], run: Run | None, called: str) -> V
     )
 
 
-def _checked_setting(content: dict[str, Any], run: Run | None, called: str) -> Verdict:
-    """A trial is one run, and its guarantee is for everybody."""
+def _check_setting(content: dict[str, Any], question: Question) -> Verdict:
+    """Check the certificate of one trial: of a run, by a theorem of the library, and for everybody."""
     if content["format"] != FORMAT:
         return rejected("setting_format", format=FORMAT)
     if content["claim"]["unit"]["records"]:
         return rejected("one_person_only")
-    return checked(content, run, called)
+    return check_run_certificate(content, Question(question.run, question.called))
 
 
 def _assumptions(trials: Trials, settings: int, stated_mu: float | None) -> Iterator[Fact]:

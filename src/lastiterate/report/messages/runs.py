@@ -38,8 +38,8 @@ def _not_of_run(field: str, of: str, known: str, **hint: str) -> str:
     return f"{field} is not an entry of a run{_hint(**hint)}."
 
 
-def _unknown_kind(of: str, known: str, got: str, meant: str) -> str:
-    return f"kind of {of} must be one of {known}. Got {got}{did_you_mean(meant)}."
+def _unknown_kind(of: str, known: str, got: str, meant: str, field: str = "kind") -> str:
+    return f"{field} of {of} must be one of {known}. Got {got}{did_you_mean(meant)}."
 
 
 def _schedule_too_short(field: str, most: int, steps: str, over: int | None) -> str:
