@@ -13,7 +13,8 @@ import pytest
 
 import lastiterate as li
 from lastiterate.facts import fact
-from lastiterate.forgetting.requests import Requests, forgetting_process, forgotten_by
+from lastiterate.forgetting.requests import Requests, forgetting_process
+from lastiterate.theorems.shift_engine import SHIFT_ENGINE
 from raising import raises
 
 DELTA = 1e-5
@@ -38,7 +39,7 @@ def plan(run: li.Run) -> li.results.Forgetting:
 
 
 def epsilon_after(run: li.Run, removals: tuple[int, ...], further: tuple[int, ...]) -> float:
-    return forgotten_by(forgetting_process(run, Requests(removals, further))).epsilon(DELTA)
+    return SHIFT_ENGINE.apply(forgetting_process(run, Requests(removals, further))).epsilon(DELTA)
 
 
 def test_it_is_the_least_number_of_steps(run: li.Run) -> None:
@@ -193,7 +194,7 @@ def test_several_records_of_a_pass_and_a_release_are_certified() -> None:
 
 def test_what_was_released_beforehand_counts_once_for_each_record(run: li.Run) -> None:
     before = replace(run, prior_mu=0.1)
-    alone, both = (forgotten_by(forgetting_process(one, Requests((2,), (5,)))).notion for one in (run, before))
+    alone, both = (SHIFT_ENGINE.apply(forgetting_process(one, Requests((2,), (5,)))).notion for one in (run, before))
     assert isinstance(alone, li.notions.GaussianDP)
     assert isinstance(both, li.notions.GaussianDP)
     assert both.mu == pytest.approx((alone.mu**2 + 0.2**2) ** 0.5, rel=1e-9)

@@ -11,7 +11,8 @@ import pytest
 import lastiterate as li
 from lastiterate.auditing.chain import Chain
 from lastiterate.auditing.quadratic import steps_of
-from lastiterate.forgetting.requests import Requests, forgetting_process, forgotten_by
+from lastiterate.forgetting.requests import Requests, forgetting_process
+from lastiterate.theorems.shift_engine import SHIFT_ENGINE
 from lastiterate.theorems.theorem import Guarantee
 from raising import raises
 
@@ -19,7 +20,7 @@ from raising import raises
 def proved(
     run: li.Run, removals: tuple[int, ...], further: tuple[int, ...], releases: tuple[int, ...] = ()
 ) -> Guarantee:
-    return forgotten_by(forgetting_process(run, Requests(removals, further, releases)))
+    return SHIFT_ENGINE.apply(forgetting_process(run, Requests(removals, further, releases)))
 
 
 def mu_of(guarantee: Guarantee) -> float:

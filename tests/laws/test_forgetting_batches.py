@@ -14,7 +14,8 @@ import lastiterate as li
 from lastiterate.auditing.quadratic import steps_of
 from lastiterate.facts import fact
 from lastiterate.forgetting.proofs import chance_process
-from lastiterate.forgetting.requests import Requests, forgetting_process, forgotten_by
+from lastiterate.forgetting.requests import Requests, forgetting_process
+from lastiterate.theorems.shift_engine import SHIFT_ENGINE
 from lastiterate.theorems.theorem import Guarantee
 from lastiterate.theorems.window_tail import FORGOTTEN_BY_CHANCE
 from raising import raises
@@ -29,7 +30,7 @@ def made(batches: object, steps: int) -> li.Run:
 def claimed_mu(
     run: li.Run, removals: tuple[int, ...], further: tuple[int, ...], releases: tuple[int, ...] = ()
 ) -> float:
-    notion = forgotten_by(forgetting_process(run, Requests(removals, further, releases))).notion
+    notion = SHIFT_ENGINE.apply(forgetting_process(run, Requests(removals, further, releases))).notion
     assert isinstance(notion, li.notions.GaussianDP)
     return notion.mu
 
@@ -145,7 +146,7 @@ def test_random_batches_forget_sooner_than_if_they_all_had_the_record() -> None:
     run = replace(made(li.FixedSize(records=2000, batch_size=100), 200), noise=li.OnMeanGradient(std=0.05))
     found = li.forget(run, epsilon=0.5, delta=1e-5)
     assert found.guarantees[0].theorem is FORGOTTEN_BY_CHANCE
-    worst = forgotten_by(forgetting_process(run, found.requests)).epsilon(1e-5)
+    worst = SHIFT_ENGINE.apply(forgetting_process(run, found.requests)).epsilon(1e-5)
     assert worst > 5 * found.epsilon
     assert found.steps > 0
     verdict = li.verify(found.certificate, run)

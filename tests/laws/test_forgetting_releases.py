@@ -11,7 +11,8 @@ import pytest
 import lastiterate as li
 from lastiterate.auditing.chain import Chain
 from lastiterate.auditing.quadratic import steps_of
-from lastiterate.forgetting.requests import Requests, adaptive_process, forgetting_process, forgotten_by
+from lastiterate.forgetting.requests import Requests, adaptive_process, forgetting_process
+from lastiterate.theorems.shift_engine import SHIFT_ENGINE
 from lastiterate.theorems.theorem import Guarantee
 
 
@@ -60,7 +61,7 @@ RELEASED = {
 @pytest.mark.parametrize("name", RELEASED)
 def test_joint_claims_are_exact_for_full_batches(name: str) -> None:
     run, requests = quadratic_run(), RELEASED[name]
-    claimed = mu_of(forgotten_by(forgetting_process(run, requests)))
+    claimed = mu_of(SHIFT_ENGINE.apply(forgetting_process(run, requests)))
     exact = exact_joint_mu(run, requests)
     assert exact <= claimed * (1 + 1e-12)
     assert claimed == pytest.approx(exact, rel=1e-9)
@@ -69,13 +70,13 @@ def test_joint_claims_are_exact_for_full_batches(name: str) -> None:
 def test_later_models_cost_nothing_and_earlier_ones_are_not_taken_back() -> None:
     """The model after the first request and all later ones together say as much of its record as that model alone."""
     run = quadratic_run()
-    alone = mu_of(forgotten_by(forgetting_process(run, Requests((1,), (4,), ()))))
-    assert mu_of(forgotten_by(forgetting_process(run, Requests((1,), (9,), (12, 14, 16))))) == pytest.approx(
+    alone = mu_of(SHIFT_ENGINE.apply(forgetting_process(run, Requests((1,), (4,), ()))))
+    assert mu_of(SHIFT_ENGINE.apply(forgetting_process(run, Requests((1,), (9,), (12, 14, 16))))) == pytest.approx(
         alone, rel=1e-12
     )
     for more in (0, 3, 300):  # the second record was in the model that the first request released
         released = exact_joint_mu(run, Requests((1, 1), (4, more), (12,)))
-        assert mu_of(forgotten_by(forgetting_process(run, Requests((1, 1), (4, more), (12,))))) >= released * (
+        assert mu_of(SHIFT_ENGINE.apply(forgetting_process(run, Requests((1, 1), (4, more), (12,))))) >= released * (
             1 - 1e-12
         )
         assert released > 2 * alone
@@ -88,7 +89,9 @@ def test_given_everything_before_it_is_exact_for_a_chain_far_from_the_boundary()
         steps = steps_of(run.continued(further), 0.2).factor[-further:], run.process.noise[0]
         carried, total = float(np.prod(steps[0])), sum(float(steps[0][0]) ** (2 * j) for j in range(further))
         exact = 100.0 * carried / (steps[1] * math.sqrt(total))
-        assert mu_of(forgotten_by(adaptive_process(run, Requests((1,), (further,))))) == pytest.approx(exact, rel=1e-9)
+        assert mu_of(SHIFT_ENGINE.apply(adaptive_process(run, Requests((1,), (further,))))) == pytest.approx(
+            exact, rel=1e-9
+        )
 
 
 @pytest.mark.parametrize("radius", [0.5, 1.5, 4.0])
@@ -115,7 +118,9 @@ def test_given_everything_before_chains_that_bend_stay_below(radius: float) -> N
         ends = to(radius + 40), to(-radius - 40)
         chain = Chain(without, *ends, np.ones(1 + further), hazard, -radius, radius, cells=160)  # type: ignore[arg-type]
         exact, error = chain.delta_with_error(epsilons)
-        claimed = np.asarray(forgotten_by(adaptive_process(run, Requests((1,), (further,)))).notion.delta(epsilons))
+        claimed = np.asarray(
+            SHIFT_ENGINE.apply(adaptive_process(run, Requests((1,), (further,)))).notion.delta(epsilons)
+        )
         assert (exact - error <= claimed).all()
         assert further > 1 or exact[0] > 0.3 * claimed[0]
 
@@ -123,12 +128,12 @@ def test_given_everything_before_chains_that_bend_stay_below(radius: float) -> N
 def test_given_everything_before_no_request_depends_on_what_training_was_like() -> None:
     run = quadratic_run(domain=li.Ball(radius=2.0))
     found = [
-        mu_of(forgotten_by(adaptive_process(one, Requests((1,), (30,)))))
+        mu_of(SHIFT_ENGINE.apply(adaptive_process(one, Requests((1,), (30,)))))
         for one in (run, run.first(1), run.continued(400))
     ]
     assert found[0] == pytest.approx(found[1], rel=1e-12)
     assert found[0] == pytest.approx(found[2], rel=1e-12)
-    later = mu_of(forgotten_by(adaptive_process(run, Requests((1, 3, 1), (7, 2, 30)))))
+    later = mu_of(SHIFT_ENGINE.apply(adaptive_process(run, Requests((1, 3, 1), (7, 2, 30)))))
     assert later == pytest.approx(found[0], rel=1e-12)
 
 
@@ -136,7 +141,7 @@ def test_given_everything_before_rounding_counts_on_both_sides() -> None:
     run = quadratic_run(domain=li.Ball(radius=2.0))
     stray = replace(run, arithmetic=li.training.Arithmetic(1.0, 1e-4))
     without, stayed = (
-        forgotten_by(adaptive_process(one, Requests((1,), (60,)))).notion.delta(0.01) for one in (run, stray)
+        SHIFT_ENGINE.apply(adaptive_process(one, Requests((1,), (60,)))).notion.delta(0.01) for one in (run, stray)
     )
     assert stayed > without
 
@@ -156,4 +161,4 @@ def test_given_everything_before_any_batches_are_as_good_as_their_lipschitz_cons
     run = quadratic_run(batches=batches, domain=li.Ball(radius=2.0))
     factor, noise = run.process.contraction, float(run.process.noise[0])
     exact = 4 * factor**12 / (noise * math.sqrt(sum(factor ** (2 * j) for j in range(12))))
-    assert mu_of(forgotten_by(adaptive_process(run, Requests((1,), (12,))))) == pytest.approx(exact, rel=1e-6)
+    assert mu_of(SHIFT_ENGINE.apply(adaptive_process(run, Requests((1,), (12,))))) == pytest.approx(exact, rel=1e-6)

@@ -1,4 +1,4 @@
-"""A claim with everything that is needed to check it: the run, what it promises, and what a search has found.
+"""The certificate of a run: the claim, the run, what it promises and what a search has found; and the check of it.
 
 A certificate is of one of two grades. *Replayed*: it holds the steps and schedules of payments, and the kernel goes through
 them; `verify` adds that the steps are those of the run. *Recomputed*: `verify` evaluates the theorem it names again from the
@@ -51,7 +51,7 @@ def certificate_of(
     assumptions: tuple[Fact, ...] | None = None,
     members: tuple[int, ...] = (),
 ) -> dict[str, Any]:
-    """The certificate of a guarantee, as a dictionary that JSON can hold; for the records of one person, if named.
+    """Return the certificate of a guarantee as a JSON-ready dictionary; for the records of one person, if named.
 
     `assumptions`: those of the run, with who stands for each, and those of its execution after them.
     """
@@ -65,7 +65,7 @@ def certificate_of(
 
 
 def found_by(process: Process, guarantee: Guarantee, delta: float, unit: Fact) -> dict[str, Any]:
-    """The grade, the claim, and what a search has found."""
+    """Return the grade, the theorem, the claim, and what a search has found: schedules, or the best rung."""
     whole, process = process, guarantee.theorem.seen(process)
     theorem, least = guarantee.theorem, guarantee.epsilon(delta)
     evidence = guarantee.evidence._without_caveats.for_delta(delta)
@@ -85,7 +85,7 @@ def found_by(process: Process, guarantee: Guarantee, delta: float, unit: Fact) -
 
 
 def recomputed(theorem: Theorem, process: Process, rung: int | None, delta: float) -> float:
-    """ε by the theorem alone, whatever was asked before: what was drawn for other questions would serve this one as well."""
+    """Compute ε by the theorem alone, as a fresh start would: grids drawn for earlier questions are forgotten first."""
     forget_drawn()
     return float(theorem.rebuilt(process, rung).epsilon(delta))
 
@@ -101,7 +101,7 @@ def _claim(unit: Fact, process: Process, epsilon: float, delta: float, mu: float
 
 
 def _admitted(found: Proved, epsilon: float, delta: float) -> float:
-    """This ε, or one that is larger by as little as the kernel asks for: it rounds in ways of its own."""
+    """Return ε, or the next larger one that the kernel accepts, which rounds in ways of its own."""
     more = 10.0**-_DIGITS
     while not found.implies(epsilon, delta):
         epsilon, more = epsilon * (1 + more) + 1e-300, 2 * more
@@ -141,7 +141,7 @@ def check_run_certificate(content: dict[str, Any], question: Question) -> Verdic
 
 
 def _members(content: dict[str, Any], run: Run) -> tuple[int, ...]:
-    """The records of the person whom it is for, where they are named: as many as the run says."""
+    """Return the records of the person whom the certificate names, if it does: as many as the run says."""
     unit = dict(fact_from_json(content["claim"]["unit"]).values)
     members = checked_group(run, unit["records"])  # type: ignore[arg-type]
     if members and len(members) != run.user_records:
@@ -150,7 +150,7 @@ def _members(content: dict[str, Any], run: Run) -> tuple[int, ...]:
 
 
 def other_assumptions(stated: tuple[Fact, ...], needed: tuple[Fact, ...], of: str = "run") -> Verdict | None:
-    """Which assumption is missing or is another one; None if all are stated, in their order, and perhaps more.
+    """Reject a list of assumptions that lacks a needed one, or states another in its place; more may follow.
 
     To assume more is to claim less. Who stands for an assumption is the statement of whoever wrote the certificate.
     """
@@ -161,7 +161,7 @@ def other_assumptions(stated: tuple[Fact, ...], needed: tuple[Fact, ...], of: st
 
 
 def proved_by(certificate: dict[str, Any]) -> Notion:
-    """The whole curve that is behind an accepted certificate, where its claim is one point of it."""
+    """Return the whole curve that is behind an accepted certificate, of which its claim is one point."""
     claim = certificate["claim"]
     described = run_from_dict(certificate["run"])
     if claim["mu"] is not None:
@@ -171,7 +171,7 @@ def proved_by(certificate: dict[str, Any]) -> Notion:
 
 
 def claimed_epsilon(claim: dict[str, Any]) -> float:
-    """JSON knows no infinity; null stands for it."""
+    """Return the ε of a claim; null stands for infinity, which JSON does not know."""
     return math.inf if claim["epsilon"] is None else checked_number("epsilon", claim["epsilon"], NON_NEGATIVE)
 
 
@@ -216,7 +216,7 @@ def _not_recomputed(theorem: Theorem, process: Process, content: dict[str, Any])
 
 
 def rounded_up(value: float) -> float:
-    """To twelve digits: other machines may differ in the last bits."""
+    """Round up to twelve digits, because other machines may differ in the last bits."""
     if value == 0 or not math.isfinite(value):
         return value
     unit = 10.0 ** (math.floor(math.log10(value)) + 1 - _DIGITS)

@@ -1,4 +1,4 @@
-"""What a claim is about: which checkpoints are released, whose records, and what it rests on."""
+"""What a claim is about: which iterates are released, and whose records it protects; and the facts that it rests on."""
 
 from __future__ import annotations
 
@@ -16,16 +16,14 @@ from lastiterate.runs.per_step import extremes
 from lastiterate.runs.process import Process
 from lastiterate.runs.run import Run
 
-# Checkpoints that are released besides the last iterate.
-
 
 def released(process: Process, releases: Iterable[int]) -> Process:
-    """The process with these iterates released as well; its end needs no mention."""
+    """Return the process with the iterates after these steps released as well; its end needs no mention."""
     return replace(process, releases=releases_before(len(process), releases))
 
 
 def releases_before(steps: int, releases: Iterable[int]) -> tuple[int, ...]:
-    """Those before the end of so many steps; none may lie beyond it."""
+    """Return the releases before the end of a run of `steps` steps; one beyond the end is an error."""
     places = checked_releases(releases)
     if places and places[-1] > steps:
         raise must_be("releases", f"at most steps = {steps}", f"{places[-1]}")
@@ -33,18 +31,15 @@ def releases_before(steps: int, releases: Iterable[int]) -> tuple[int, ...]:
 
 
 def checked_releases(releases: Iterable[int]) -> tuple[int, ...]:
-    """After how many steps an iterate is released, in order."""
+    """Return the steps after which an iterate is released, in order and each once, or raise an error."""
     try:
         return tuple(sorted({checked_count("releases", place) for place in releases}))
     except TypeError as error:
         raise must_be("releases", "a list of numbers of steps", f"{shown(releases):.60}") from error
 
 
-# The records of one person, by their indices in the data.
-
-
 def checked_group(run: Run, group: Iterable[int]) -> tuple[int, ...]:
-    """The indices in order, each once and in the data."""
+    """Return the indices of the records of one person in order, or raise an error: each once, and in the data."""
     try:
         given = [checked_count("group", record, least=0) for record in group]
     except TypeError as error:
@@ -58,7 +53,7 @@ def checked_group(run: Run, group: Iterable[int]) -> tuple[int, ...]:
 
 
 def run_for(run: Run, group: tuple[int, ...]) -> Run:
-    """The same run for a person with so many records."""
+    """Return the run for a user with as many records as the group has; the run itself if no group is named."""
     if not group:
         return run
     if run.user_records != 1:
@@ -67,7 +62,7 @@ def run_for(run: Run, group: tuple[int, ...]) -> Run:
 
 
 def at_their_places(process: Process, group: tuple[int, ...]) -> Process:
-    """Which places of an epoch they have, where that is public; elsewhere it makes no difference which they are."""
+    """Return the process with the group's places in an epoch, where the order is public; else it does not matter which."""
     if process.batches.turns is not Turns.FIXED_ORDER or not group:
         return process
     places = np.asarray(process.batches.place(np.array(group)))
@@ -75,11 +70,8 @@ def at_their_places(process: Process, group: tuple[int, ...]) -> Process:
     return replace(process, members=tuple(np.bincount(used, minlength=process.batches.per_epoch).tolist()))
 
 
-# What a guarantee of a run rests on, as facts.
-
-
 def promises(run: Run, releases: tuple[int, ...], members: tuple[int, ...] = ()) -> tuple[Fact, ...]:
-    """The assumptions of a guarantee, with those on what is released first.
+    """Return the assumptions of a guarantee, with those on what is released first.
 
     `members`: the records of the person whom the guarantee is for, if they were named.
     """
@@ -106,22 +98,6 @@ def _promises(run: Run, releases: tuple[int, ...], members: tuple[int, ...]) -> 
         yield fact("batches_not_adaptive")
         yield fact("schedules_public")
         yield fact("no_batch_statistics")
-    yield from _of_gradients(run)
-    yield from run.loss.promises
-    loss = run.loss
-    if loss.declared and loss.curvature >= 0 and math.isfinite(loss.smoothness):
-        of = "potential" if run.noise.of_a_potential and run.batches.records == 1 else "record"
-        yield fact("convex", modulus=loss.curvature, of=of, before_clipping=run.clip is not None)
-    if _pushes_see_features(run):
-        yield fact("record_unchanged")
-    if run.loss.l2 or run.weight_decay:
-        yield fact("l2_in_full", after_clipping=run.clip is not None)
-        yield fact("start_norm", at_most=run.start_norm)
-    if math.isfinite(run.domain.diameter):
-        yield fact("projected")
-
-
-def _of_gradients(run: Run) -> Iterator[Fact]:
     if run.clip is not None:
         yield run.loss.clip_promise(run.clip)
     elif math.isfinite(extremes(run.process.sensitivity)[1]):
@@ -129,9 +105,17 @@ def _of_gradients(run: Run) -> Iterator[Fact]:
             yield fact("gradient_change", at_most=run.loss.gradient_sensitivity)
         else:
             yield fact("gradient_norm", at_most=run.loss.gradient_bound, before_clipping=False)
-
-
-def _pushes_see_features(run: Run) -> bool:
-    """Whether noise before a turn may count, and the push sees the iterate through the record's features alone."""
+    yield from run.loss.promises
+    loss = run.loss
+    if loss.declared and loss.curvature >= 0 and math.isfinite(loss.smoothness):
+        of = "potential" if run.noise.of_a_potential and run.batches.records == 1 else "record"
+        yield fact("convex", modulus=loss.curvature, of=of, before_clipping=run.clip is not None)
+    # Noise before a turn may count where the push sees the iterate through the record's features alone.
     several = run.batches.passes and run.batches.per_epoch > 1 and run.optimizer.linear is not None
-    return several and run.loss.linear and isinstance(run.process.smooth, Smooth)
+    if several and run.loss.linear and isinstance(run.process.smooth, Smooth):
+        yield fact("record_unchanged")
+    if run.loss.l2 or run.weight_decay:
+        yield fact("l2_in_full", after_clipping=run.clip is not None)
+        yield fact("start_norm", at_most=run.start_norm)
+    if math.isfinite(run.domain.diameter):
+        yield fact("projected")

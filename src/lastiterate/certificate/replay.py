@@ -1,4 +1,4 @@
-"""Schedules in the form that the kernel takes, and what they have to be about."""
+"""Proofs as JSON: schedules in the form that the kernel takes, and the steps and turns that they have to be about."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from lastiterate.errors import worded
 from lastiterate.facts import Fact
 from lastiterate.kernel.places import NewOrders, Places
 from lastiterate.kernel.prepaid import FACTS, Smooth
-from lastiterate.kernel.steps import Refused, Steps
+from lastiterate.kernel.steps import Refused
 from lastiterate.numerics.arrays import Floats
 from lastiterate.runs.process import Process
 from lastiterate.shift.schedule import Schedule, blocks
@@ -22,7 +22,7 @@ CHOSEN = ("slack", "largest")  # of what a proof says of prepayment: any choice 
 
 
 def proof_of(process: Process, places: Places, evidence: Evidence, epsilon: float) -> dict[str, Any]:
-    """The steps, the turns, the schedules for each place; and where the place is hidden, what is best at this ε."""
+    """Return what the kernel replays: steps, turns, schedules for each place; for a hidden place, what is best at this ε."""
     prepaying = evidence.prepaying
     stated = statement(process, places, 0 if prepaying is None else prepaying.functions)
     if prepaying is not None:
@@ -45,7 +45,7 @@ def _hidden(places: Places, evidence: Evidence, epsilon: float) -> dict[str, Any
 
 
 def statement(process: Process, places: Places, functions: int = 0) -> dict[str, Any]:
-    """What a proof has to be about: the steps of the process, and when a record takes its turns; how its push may turn."""
+    """Return what a proof has to be about: the steps of a process, the turns of a record, and how its push may turn."""
     given, period = places.steps, process.batches.per_epoch
     smooth = process.smooth
     prepaid = {"prepaid": {**_facts(smooth, period), "functions": functions}} if functions and smooth else {}
@@ -56,7 +56,7 @@ def statement(process: Process, places: Places, functions: int = 0) -> dict[str,
             "sensitivity": packed(given.sensitivity, period),
             "noise": packed(given.noise, period),
             "lipschitz": packed(given.lipschitz, period),
-            "diameter": _plain(given.diameter),
+            "diameter": json_safe(given.diameter),
         },
         "turns": {
             "order": "new each epoch" if isinstance(places, NewOrders) else "fixed",
@@ -79,46 +79,36 @@ def _facts(smooth: Smooth | Fact, period: int) -> dict[str, Any]:
 
 
 def _parts(places: Places, at: tuple[int, ...], found: RecordSchedules | PairSchedules) -> list[dict[str, Any] | None]:
-    """One for each stretch; None where the record is absent."""
+    """Return the schedule of each stretch between two turns as JSON holds it; None where the record is absent."""
     schedules = [stretch.schedule for stretch in found.stretches]
     if any(isinstance(schedule, Path) for schedule in schedules):
-        return [_path(schedule) for schedule in schedules]
-    return [_schedule(*pair) for pair in zip(places.stretches(*at), schedules, strict=True)]
-
-
-def _path(schedule: Schedule | Path | None) -> dict[str, Any] | None:
-    return {"segments": [list(one) for one in schedule.segments]} if isinstance(schedule, Path) else None
-
-
-def _schedule(steps: Steps | None, schedule: Schedule | Path | None) -> dict[str, Any] | None:
-    if steps is None or not isinstance(schedule, Schedule):
-        return None
-    return {"start": schedule.start, "blocks": blocks(steps, schedule)}
+        return [
+            {"segments": [list(one) for one in schedule.segments]} if isinstance(schedule, Path) else None
+            for schedule in schedules
+        ]
+    return [
+        None
+        if steps is None or not isinstance(schedule, Schedule)
+        else {"start": schedule.start, "blocks": blocks(steps, schedule)}
+        for steps, schedule in zip(places.stretches(*at), schedules, strict=True)
+    ]
 
 
 def packed(values: Floats, period: int = 0) -> Any:
-    """[[value, how often], …]; or {"pattern": such a list}, for what repeats after `period`."""
+    """Return values as [[value, how often], …], or as {"pattern": such a list} if they repeat after `period`."""
     if values.strides == (0,):
-        return [[_plain(float(values[0])), len(values)]]
+        return [[json_safe(float(values[0])), len(values)]]
     if 0 < period < values.size and np.array_equal(values[period:], values[:-period]):
         return {"pattern": packed(values[:period])}
     starts = np.flatnonzero(np.append(True, values[1:] != values[:-1]))
     counts = np.diff(np.append(starts, values.size))
-    return [[_plain(value), count] for value, count in zip(values[starts].tolist(), counts.tolist(), strict=True)]
+    return [[json_safe(value), count] for value, count in zip(values[starts].tolist(), counts.tolist(), strict=True)]
 
 
-def _plain(value: float) -> float | None:
-    """JSON knows no infinity; null stands for it."""
-    return value if math.isfinite(value) else None
-
-
-# Plain values as JSON can hold them.
-
-
-def finite(content: Any) -> Any:
-    """JSON knows no infinity; null stands for it."""
+def json_safe(content: Any) -> Any:
+    """Return dictionaries, lists and numbers with null for every number that is not finite, which JSON does not know."""
     if isinstance(content, dict):
-        return {name: finite(value) for name, value in content.items()}
+        return {name: json_safe(value) for name, value in content.items()}
     if isinstance(content, list | tuple):
-        return [finite(value) for value in content]
+        return [json_safe(value) for value in content]
     return None if isinstance(content, float) and not math.isfinite(content) else content

@@ -97,5 +97,5 @@ def _misreported(report: Any, certificate: dict[str, Any]) -> Verdict | None:
 
 
 def _finite(epsilon: float | None) -> float:
-    """A certificate says null for infinity."""
+    """Return ε as a float; null stands for infinity."""
     return math.inf if epsilon is None else float(epsilon)

@@ -19,9 +19,9 @@ def show(options: argparse.Namespace, content: dict[str, Any], text: str) -> Non
 
 def _as_json(content: dict[str, Any]) -> str:
     """Loaded here: to be asked for help takes nothing of this."""
-    from lastiterate.certificate.replay import finite
+    from lastiterate.certificate.replay import json_safe
 
-    return json.dumps(finite(content), indent=2)
+    return json.dumps(json_safe(content), indent=2)
 
 
 def add(options: argparse.Namespace, text: str) -> None:

@@ -6,7 +6,7 @@ import argparse
 import json
 from typing import Any
 
-from lastiterate.certificate.replay import finite
+from lastiterate.certificate.replay import json_safe
 from lastiterate.cli.interrupt import ending_at_once
 from lastiterate.cli.options import (
     add_adjacency,
@@ -85,7 +85,7 @@ def answer(options: argparse.Namespace) -> int:
 
 def _model_written(options: argparse.Namespace, content: dict[str, Any]) -> int:
     """A model that cannot be written is printed: its budget is spent, so it must not be lost."""
-    text = json.dumps(finite(content), indent=2) + "\n"
+    text = json.dumps(json_safe(content), indent=2) + "\n"
     code = written(options, Extra(options.write, lambda path: write_text(path, text), "written_model"))
     if code and not options.json:
         print(printable(text), end="")

@@ -1,4 +1,4 @@
-"""The certificate of a forgetting: the run, the requests, the further steps, and schedules that the kernel replays."""
+"""The certificate of a plan to forget: the run, the requests, the further steps, and schedules that the kernel replays."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from lastiterate.certificate.claims import checked_releases
 from lastiterate.certificate.verdict import Question, Verdict, rejected
 from lastiterate.errors import INSIDE_UNIT, InvalidInput, checked_count, checked_number, worded
 from lastiterate.facts import Fact, fact_from_json, facts_from_json, facts_to_json
-from lastiterate.forgetting.proofs import forgetting_promises, forgotten_unit, process_for, theorems_for
+from lastiterate.forgetting.proofs import forgetting_promises, forgetting_unit, process_for, theorems_for
 from lastiterate.forgetting.requests import Requests
 from lastiterate.runs.files import run_from_dict, run_to_dict
 from lastiterate.runs.run import Run
@@ -46,9 +46,9 @@ def forgetting_certificate(
     requests: Requests,
     caveats: tuple[Fact, ...] = (),
 ) -> dict[str, Any]:
-    """The proof of what is claimed after the last of these requests."""
+    """Return the certificate of what is claimed after the last of these requests."""
     process = process_for(guarantee.theorem, run, requests)
-    found = found_by(process, guarantee, delta, forgotten_unit(run, requests))
+    found = found_by(process, guarantee, delta, forgetting_unit(run, requests))
     about: dict[str, Any] = {"removals": list(requests.removals), "steps": list(requests.steps)}
     about |= {name: True for name in _FLAGS if getattr(requests, name)}
     return {
@@ -74,7 +74,7 @@ def check_forgetting_certificate(content: dict[str, Any], question: Question) ->
         return rejected("theorem_not_for_claim", theorem=content["theorem"])
     if len(requests.removals) != len(requests.steps):
         return rejected("steps_not_per_request")
-    if fact_from_json(claim["unit"]) != (unit := forgotten_unit(described, requests)):
+    if fact_from_json(claim["unit"]) != (unit := forgetting_unit(described, requests)):
         return rejected("other_unit", unit=unit)
     process = process_for(theorem, described, requests)
     if tuple(claim["releases"]) != process.releases:

@@ -1,4 +1,4 @@
-"""How many further steps make a model forget some of its records."""
+"""`li.forget`: the fewest further steps that make a model forget some of its records, and the plan that says so."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from lastiterate.errors import (
 )
 from lastiterate.facts import Fact, facts_to_json
 from lastiterate.forgetting.certificate import forgetting_certificate
-from lastiterate.forgetting.proofs import compared, covered_models, forgetting_promises, forgotten
+from lastiterate.forgetting.proofs import best_guarantee, compared, covered_models, forgetting_promises
 from lastiterate.forgetting.requests import Requests, check_adaptive, check_covered
 from lastiterate.progress import as_one
 from lastiterate.runs.files import run_to_dict, write_text
@@ -84,15 +84,15 @@ def forget(
 def forgetting_of(
     run: Run, target: float, delta: float, requests: Requests, caveats: tuple[Fact, ...] = ()
 ) -> Forgetting:
-    """What is proved of these requests, whatever the target."""
+    """Return the plan with what is proved after each of these requests, whether or not it meets the target."""
     counts = range(1, len(requests.removals) + 1)
-    found = tuple(forgotten(run, requests.first(one), delta) for one in counts)
+    found = tuple(best_guarantee(run, requests.first(one), delta) for one in counts)
     about = requests.removals, requests.steps, requests.releases
     return Forgetting(run, target, delta, *about, found, caveats, requests.adaptive, requests.separate)
 
 
 def _least_steps(run: Run, requests: Requests, goal: tuple[float, float], most: int) -> int:
-    """More steps hide more, so a least number that is enough is found by doubling and halving."""
+    """Search the least number of steps that meets the goal by doubling and halving: more steps hide more."""
     target, delta = goal
     unit = run.batches.per_epoch if run.batches.passes else 1
     released = _next_release(run, requests)
@@ -101,7 +101,7 @@ def _least_steps(run: Run, requests: Requests, goal: tuple[float, float], most: 
     def epsilon(count: int) -> float:
         if requests.adaptive and not count:
             return math.inf
-        return forgotten(run, replace(requests, steps=(*requests.steps, count * unit)), delta).epsilon(delta)
+        return best_guarantee(run, replace(requests, steps=(*requests.steps, count * unit)), delta).epsilon(delta)
 
     low, high, found = -1, 0, epsilon(0)
     while found > target:
@@ -116,7 +116,7 @@ def _least_steps(run: Run, requests: Requests, goal: tuple[float, float], most: 
 
 
 def _next_release(run: Run, requests: Requests) -> int | None:
-    """So many steps after the last request an iterate is released; from then on nothing is forgotten any more."""
+    """Return how many steps after the last request an iterate is released: from then on nothing more is forgotten."""
     now = run.steps + sum(requests.steps)
     return next((place - now for place in requests.releases if place >= now), None)
 
@@ -144,12 +144,9 @@ def _checked_removals(removals: Any) -> tuple[int, ...]:
     return found
 
 
-# A plan to forget: after which requests, by how many steps, what is proved then, and the certificate.
-
-
 @dataclass(frozen=True, eq=False)
 class Forgetting:
-    """After `run`, the i-th request removes `removals[i]` records, and `further[i]` steps follow it, each like the last.
+    """A plan: after `run`, the i-th request removes `removals[i]` records; `further[i]` steps like the last one follow it.
 
     `guarantees[i]` holds once the steps of the i-th request are done: the model is indistinguishable from that of a run of
     as many steps that never had the records of all requests so far; if `separate`, those of this request. If iterates were
@@ -175,12 +172,12 @@ class Forgetting:
 
     @property
     def requests(self) -> Requests:
-        """What is removed, followed by how many steps, and what is released."""
+        """The requests: how many records each removes, how many steps follow, and what is released."""
         return Requests(self.removals, self.further, self.releases, self.adaptive, self.separate)
 
     @property
     def steps(self) -> int:
-        """All further steps, after all requests."""
+        """Number of further steps after all requests together."""
         return sum(self.further)
 
     @property
@@ -190,7 +187,7 @@ class Forgetting:
 
     @property
     def epsilon(self) -> float:
-        """The largest of them."""
+        """The largest ε of all requests, an upper bound at `delta`."""
         return max(self.epsilons)
 
     @property
@@ -218,7 +215,7 @@ class Forgetting:
         return self.certificate_after(len(self.removals))
 
     def certificate_after(self, requests: int) -> dict[str, Any]:
-        """The proof for the first so many requests."""
+        """Return the proof for the first `requests` requests."""
         count = checked_count("requests", requests)
         if count > len(self.removals):
             raise must_be("requests", f"at most {len(self.removals)}", f"{count}")
@@ -306,11 +303,11 @@ class Removed:
 
     @property
     def every(self) -> tuple[int, ...]:
-        """All of them, in order."""
+        """All removed records, in order."""
         return tuple(sorted(self.until(len(self.records))))
 
     def until(self, request: int) -> tuple[int, ...]:
-        """All records that were removed by the first so many requests."""
+        """Return the records that the first `request` requests remove."""
         return tuple(one for asked in self.records[:request] for one in asked)
 
 

@@ -1,8 +1,11 @@
-"""By which theorem a forgetting is proved: schedules for the worst batches; or, of random ones, the average over them."""
+"""Which theorem proves that records are forgotten, what is claimed then, and which assumptions it rests on.
+
+Schedules prove it for the worst batches; of random batches, the average over them may prove more.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache
 
@@ -23,7 +26,7 @@ from lastiterate.theorems.window_tail import FORGOTTEN_BY_CHANCE
 
 
 def chance_process(run: Run, requests: Requests) -> Process:
-    """For one record, there until the last request, of as many as are removed: a group."""
+    """Return the process of one removed record, there until the last request, of a group of as many as are removed."""
     check_covered(run, requests)
     if requests.adaptive:
         raise InvalidInput("adaptive_otherwise_proved", field="adaptive", theorem=SHIFT_ENGINE.name)
@@ -47,7 +50,7 @@ def _with_sizes(run: Run, requests: Requests, sizes: Sizes) -> Process:
 
 
 def trained_process(run: Run, requests: Requests) -> Process:
-    """Without further steps, what is claimed is the privacy of the training: its removed records are a group."""
+    """Return the training itself, of which the removed records are a group: the claim where no further steps are taken."""
     check_covered(run, requests)
     return released(_for_group(run, requests).process, requests.released_before_the_end(run.steps))
 
@@ -63,21 +66,23 @@ _PROCESSES: dict[Theorem, Callable[[Run, Requests], Process]] = {
 
 
 def theorems_for(requests: Requests) -> dict[str, Theorem]:
-    """By which it may be proved, by their names: without further steps, by every theorem."""
+    """Return the theorems that may prove a claim, by their names: without further steps, the whole catalogue."""
     return {theorem.name: theorem for theorem in (CATALOGUE if requests.only_trained else _PROCESSES)}
 
 
 def process_for(theorem: Theorem, run: Run, requests: Requests) -> Process:
-    """What is claimed after the last request, as this theorem sees it."""
+    """Return the process of what is claimed after the last request, as this theorem sees it."""
     return trained_process(run, requests) if requests.only_trained else _PROCESSES[theorem](run, requests)
 
 
-def forgotten(run: Run, requests: Requests, delta: float) -> Guarantee:
-    """The best that is proved at this δ; an error if that is nothing."""
+def best_guarantee(run: Run, requests: Requests, delta: float) -> Guarantee:
+    """Return the guarantee with the least ε at this δ after the last request; an error if no theorem proves one."""
     if requests.only_trained:
         check_covered(run, requests)
         return account(_for_group(run, requests), delta, requests.released_before_the_end(run.steps)).best
-    found = [theorem.apply(process_for(theorem, run, requests)) for theorem in _tried(run, requests)]
+    by_chance = run.batches.random and not requests.adaptive
+    tried = (SHIFT_ENGINE, FORGOTTEN_BY_CHANCE) if by_chance else (SHIFT_ENGINE,)
+    found = [theorem.apply(process_for(theorem, run, requests)) for theorem in tried]
     proved = [one for one in found if isinstance(one, Guarantee)]
     if not proved:
         reasons = tuple(reason for one in found if isinstance(one, Inapplicable) for reason in one.sentences)
@@ -85,22 +90,13 @@ def forgotten(run: Run, requests: Requests, delta: float) -> Guarantee:
     return min(proved, key=lambda one: one.epsilon(delta))
 
 
-def _tried(run: Run, requests: Requests) -> Iterator[Theorem]:
-    yield SHIFT_ENGINE
-    if run.batches.random and not requests.adaptive:
-        yield FORGOTTEN_BY_CHANCE
-
-
-# What a forgetting claims, and what it assumes, as facts.
-
-
-def forgotten_unit(run: Run, requests: Requests) -> Fact:
-    """In place of a privacy unit, which it is not: nobody may take it for a guarantee of privacy."""
+def forgetting_unit(run: Run, requests: Requests) -> Fact:
+    """Return what stands in place of a privacy unit, so that nobody takes forgetting for a guarantee of privacy."""
     return fact("forgotten", records=requests.records, replaced=run.adjacency.replaces, adaptive=requests.adaptive)
 
 
 def compared(run: Run, requests: Requests) -> Fact:
-    """Which two models cannot be told apart."""
+    """Return the fact that says which two models cannot be told apart."""
     about = {
         "steps": run.steps,
         "further": sum(requests.steps),
@@ -114,14 +110,14 @@ def compared(run: Run, requests: Requests) -> Fact:
 
 
 def covered_models(run: Run, requests: Requests) -> Fact:
-    """Which of the models that a run and its requests release the claim is about."""
+    """Return the fact that says whether the claim covers the models released earlier."""
     released = bool(requests.released_before_the_end(run.steps))
     earlier = "public" if requests.adaptive else "covered" if released else "not covered"
     return fact("models_covered", earlier=earlier)
 
 
 def forgetting_promises(run: Run, requests: Requests) -> tuple[Fact, ...]:
-    """What a claim about forgetting rests on. The first two say what is compared."""
+    """Return the assumptions of a claim; the first two say what is compared and which models are covered."""
     whole, about = run.continued(sum(requests.steps)), (compared(run, requests), covered_models(run, requests))
     if requests.adaptive:  # what else is released is not limited, but for the further steps
         others = tuple(one for one in promises(whole, ()) if one.code != "only_released")

@@ -1,4 +1,4 @@
-"""A training that goes on without some of its records, as theorems see it: a run whose pushes stop.
+"""Requests to remove records, and the training that goes on without them, as theorems see it: a run whose pushes stop.
 
 It is compared with a run of as many steps from the same start that never had these records (docs/proofs.md, "Forgetting").
 """
@@ -19,8 +19,7 @@ from lastiterate.runs.batches import Batches, Cyclic, FullBatch, Shuffled, Sizes
 from lastiterate.runs.process import Process
 from lastiterate.runs.quantities import Quantities
 from lastiterate.runs.run import Run
-from lastiterate.theorems.shift_engine import MOST_WORK, SHIFT_ENGINE
-from lastiterate.theorems.theorem import Guarantee, Inapplicable
+from lastiterate.theorems.shift_engine import MOST_WORK
 
 
 @dataclass(frozen=True)
@@ -40,35 +39,35 @@ class Requests:
 
     @property
     def records(self) -> int:
-        """What is claimed is about so many."""
+        """Number of records that the claim is about."""
         return self.removals[-1] if self.separate else sum(self.removals)
 
     @property
     def only_trained(self) -> bool:
-        """Whether no step follows any request: then all records were there throughout."""
+        """Whether no step follows any request, so that all records were there throughout."""
         return not self.adaptive and not any(self.steps)
 
     def first(self, count: int) -> Requests:
-        """The first so many requests."""
+        """Return the first `count` requests."""
         return replace(self, removals=self.removals[:count], steps=self.steps[:count])
 
     def ends(self, training: int) -> tuple[int, ...]:
-        """After so many steps, counted from the start, each request is served."""
+        """Return the steps after which each request is served, counted from the start of training."""
         return tuple(accumulate(self.steps, initial=training))[1:]
 
     def released_before_the_end(self, training: int) -> tuple[int, ...]:
-        """The releases that the claim after the last request includes."""
+        """Return the releases that the claim after the last request includes."""
         return tuple(place for place in self.releases if place < training + sum(self.steps))
 
     def present(self, training: int) -> Floats:
-        """For each step, how many of these records are still there."""
+        """Return, for each step, how many records of the claim are still there."""
         counts = (*(0 for _ in self.removals[1:]), self.records) if self.separate else self.removals
         left = self.records - np.cumsum((0, *counts))
         return np.repeat(left.astype(float), (training, *self.steps))
 
 
 def forgetting_process(run: Run, requests: Requests) -> Process:
-    """The steps of `run`, and those after each request, with the records of the claim as long as they are there.
+    """Return the steps of `run` and those after each request, with the records of the claim as long as they are there.
 
     A step is pushed as far as all of them together push that are still there. Where several are in a pass is not known: each
     epoch counts at its worst, as if it had an order of its own. In a random batch they may be at every step.
@@ -85,23 +84,15 @@ def forgetting_process(run: Run, requests: Requests) -> Process:
 
 
 def continued_process(run: Run, requests: Requests, sizes: Sizes | None = None) -> Process:
-    """Training and further steps, where all removed records may be missing; for all sizes of batches, or for these."""
+    """Return training and further steps where all removed records may be missing, for these sizes of batches or for all."""
     whole, count = run.continued(sum(requests.steps)), sum(requests.removals)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         process = Quantities(whole, sizes or whole.batches.sizes_under(whole.noise.on_sum), missing=count).process
     return replace(process, smooth=fact("records_forgotten"))
 
 
-def forgotten_by(process: Process) -> Guarantee:
-    """What is proved of it; an error if that is nothing."""
-    found = SHIFT_ENGINE.apply(process)
-    if isinstance(found, Inapplicable):
-        raise Unavailable("forgetting_unproved", field="run", reasons=found.sentences)
-    return found
-
-
 def check_covered(run: Run, requests: Requests) -> None:
-    """Plain steps, and in passes whole ones where there are several records."""
+    """Refuse what no claim is about, and passes that a request cuts where the claim is about several records."""
     check_requests(run, requests)
     phases = (run.steps, *requests.steps)
     if run.batches.passes and requests.records > 1 and any(one % run.batches.per_epoch for one in phases):
@@ -110,7 +101,7 @@ def check_covered(run: Run, requests: Requests) -> None:
 
 
 def check_requests(run: Run, requests: Requests) -> None:
-    """What every claim needs."""
+    """Refuse what no claim is about: users, optimisers other than plain steps, too many removals or steps."""
     removed, total = sum(requests.removals), run.steps + sum(requests.steps)
     if run.user_records != 1:
         raise InvalidInput("single_records_forgotten", field="user_records", got=f"{run.user_records}")
@@ -124,30 +115,27 @@ def check_requests(run: Run, requests: Requests) -> None:
 
 
 def _anywhere(batches: Batches) -> Batches:
-    """The same batches with a new order each epoch: no places of several records in one order are worse."""
+    """Return the batches with a new order each epoch: no places of several records in one order are worse."""
     if not isinstance(batches, Cyclic | Shuffled) or batches.per_epoch == 1:
         return batches
     return Shuffled(records=batches.records, batch_size=batches.batch_size, last=batches.last)
 
 
-# Requests by people who have seen earlier models: of the model at the request only its domain is known.
-#
-# Given all that was computed before the request, the further steps start from a point of the domain. So does, at the same
-# step, the run that never had the records, from another. Both then take the same steps without the records: after the
-# first
-# their distance is at most its Lipschitz constant times the diameter, and nothing pushes any more (docs/proofs.md,
-# "Forgetting").
-
-
 def requested_process(run: Run, requests: Requests) -> Process:
-    """What is claimed after the last request, as theorems see it."""
+    """Return the process of what is claimed after the last request."""
     if requests.adaptive:
         return adaptive_process(run, requests)
     return forgetting_process(run, requests)
 
 
 def adaptive_process(run: Run, requests: Requests) -> Process:
-    """The steps after the last request, from two points of the domain."""
+    """Return the steps after the last request, from two points of the domain.
+
+    What was computed before the request may be public, and the request may depend on it. Given all of that, further steps
+    start from a point of the domain. So does, at the same step, the run that never had the records, from another. Both then
+    take the same steps without the records: after the first their distance is at most its Lipschitz constant times the
+    diameter, and nothing pushes any more (docs/proofs.md, "Forgetting").
+    """
     check_adaptive(run, requests)
     last = requests.ends(run.steps)[-1]
     process = continued_process(run, requests).part(last - requests.steps[-1], last)
@@ -159,7 +147,7 @@ def adaptive_process(run: Run, requests: Requests) -> Process:
 
 
 def check_adaptive(run: Run, requests: Requests) -> None:
-    """A bounded domain, and batches that do not depend on what was drawn before the request."""
+    """Refuse unbounded domains, and batches that depend on what was drawn before the request."""
     check_requests(run, requests)
     batches, phases = run.batches, (run.steps, *requests.steps[:-1])
     if math.isinf(run.domain.diameter):

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lastiterate.accounting.epsilon_curve import detection_rates
-from lastiterate.certificate.replay import finite
+from lastiterate.certificate.replay import json_safe
 from lastiterate.curves.notion import Notion
 from lastiterate.errors import InvalidInput, shown
 from lastiterate.report.label import Claimed, label_of
@@ -74,9 +74,9 @@ def _shown(report: Report, curves: bool) -> dict[str, Any]:
     return {
         "lower_bound": report.lower_bound.epsilon,
         "detected": detected(report.best._proved) if math.isfinite(report.epsilon) else [1.0] * len(RATES),
-        "composition": finite(report.epsilon_all_released),
+        "composition": json_safe(report.epsilon_all_released),
         "guarantees": [
-            [one.theorem.name, finite(epsilon)]
+            [one.theorem.name, json_safe(epsilon)]
             for one, epsilon in zip(report.guarantees, report.epsilons, strict=True)
             if of_the_library(one.theorem)
         ],
@@ -98,7 +98,7 @@ def _growth(report: Report) -> dict[str, Any] | None:
     if not math.isclose(found.hidden[-1], report.epsilon, rel_tol=SAME):
         return None
     along, unit = found.along(report.run.batches.per_epoch)
-    return finite({"unit": unit, "along": along, "hidden": found.hidden, "released": found.released})
+    return json_safe({"unit": unit, "along": along, "hidden": found.hidden, "released": found.released})
 
 
 def checked_sheet(sheet: ReportSheet) -> ReportSheet:

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lastiterate.certificate.replay import finite
+from lastiterate.certificate.replay import json_safe
 from lastiterate.errors import InvalidInput
 from lastiterate.report.digests import data_digest, digest_of, model_digest
 from lastiterate.report.label import label_of
@@ -41,7 +41,7 @@ def save(
     elif kind == ".json":
         content = {"report": report.to_dict(), "certificate": sheet.certificate, "label": sheet.label}
         written = {"version": sheet.version, "date": sheet.date, "digests": digests}
-        write_text(path, json.dumps(finite(content | {"written": written}), indent=2) + "\n")
+        write_text(path, json.dumps(json_safe(content | {"written": written}), indent=2) + "\n")
     else:
         named = [f"{name} {value}" for name, value in digests.items()]
         about = [f"lastiterate {sheet.version}, {sheet.date}", f"run sha256:{digest_of(sheet.certificate['run'])}"]

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Mapping
 from typing import Any
 
-from lastiterate.certificate.replay import finite
+from lastiterate.certificate.replay import json_safe
 from lastiterate.curves.adjacency import Adjacency
 from lastiterate.errors import INSIDE_UNIT, checked_number
 from lastiterate.parts import public_name
@@ -32,7 +32,7 @@ def start(run: Run, delta: float) -> dict[str, Any]:
     return {
         "run": as_form(run),
         "delta": checked_number("delta", delta, INSIDE_UNIT),
-        "form": finite(form()),
+        "form": json_safe(form()),
         "adjacencies": [{"value": one.name.lower(), "label": str(one.unit())} for one in Adjacency],
     }
 

@@ -15,7 +15,7 @@ from queue import SimpleQueue
 from threading import Event, Thread
 from typing import IO, Any
 
-from lastiterate.certificate.replay import finite
+from lastiterate.certificate.replay import json_safe
 from lastiterate.errors import LastIterateError, worded
 from lastiterate.progress import heard
 from lastiterate.web.answers import answered
@@ -102,7 +102,7 @@ def _check(stopped: Event) -> None:
 
 
 def _write(out: IO[str], part: dict[str, Any]) -> None:
-    out.write(f"{dumps(finite(part))}\n")
+    out.write(f"{dumps(json_safe(part))}\n")
 
 
 if __name__ == "__main__":
