@@ -51,6 +51,7 @@ from lastiterate.runs.run import Run
 from lastiterate.theorems.catalogue import of_the_library
 
 _PATIENCE = 30.0  # seconds
+_MOST_SHOWN = 40  # entries on the printed page
 
 
 @dataclass(frozen=True, init=False, eq=False)
@@ -113,7 +114,7 @@ class Budget:
 
     @property
     def epsilon(self) -> float:
-        """The ε that all releases together may reach at `delta`."""
+        """ε that all releases together may reach at `delta`."""
         return self.terms.epsilon
 
     @property
@@ -158,7 +159,7 @@ class Budget:
         return self._rule.left(self.history)
 
     def would(self, release: Report | Run | Notion, *, releases: Iterable[int] = ()) -> float:
-        """What `spent` would be after this; nothing is spent."""
+        """Return what `spent` would be after this release; nothing is spent."""
         found, entries = release_of(release, self.terms, releases), self.history
         return self._rule.epsilon(entries, self._rule.priced(entries, found.notion))
 
@@ -250,12 +251,9 @@ def _checked_file(file: Any) -> Path:
     return Path(file).absolute()
 
 
-# From what is to be released, a report, a run or a guarantee, to what a ledger holds of it.
-
-
 @dataclass(frozen=True, eq=False)
 class Spending:
-    """A guarantee as the ledger will hold it, and its certificate, if a run is behind it."""
+    """What is to be released, as the ledger will hold it: a guarantee, and its certificate if a run is behind it."""
 
     guarantee: dict[str, Any]
     certificate: dict[str, Any] | None
@@ -263,12 +261,15 @@ class Spending:
 
     @property
     def notion(self) -> Notion:
-        """What the ledger holds, not what was given: a table is a little above it."""
+        """The guarantee that the ledger holds, which may be a table a little above what was given."""
         return guarantee_from_dict(self.guarantee, self.adjacency)
 
 
 def release_of(release: Any, terms: Terms, releases: Iterable[int]) -> Spending:
-    """Checked against the budget's neighbours; a run is accounted for at the budget's δ."""
+    """Return what a ledger holds of a report, a run or a guarantee, if its neighbours are those of the budget.
+
+    A run is accounted for at the budget's δ.
+    """
     places = checked_releases(releases)
     if isinstance(release, Run):
         _check_users(release, terms, report=False)
@@ -277,7 +278,8 @@ def release_of(release: Any, terms: Terms, releases: Iterable[int]) -> Spending:
     if places:
         raise InvalidInput("releases_without_run", field="releases")
     if isinstance(release, Report):
-        _check_everybody(release)
+        if release.members:
+            raise InvalidInput("budget_one_person", field="release", unit=release.unit)
         _check_users(release.run, terms, report=True)
         _check_adjacency(release.run.adjacency, terms, run=True)
         return _of_report(release, terms)
@@ -290,7 +292,7 @@ def release_of(release: Any, terms: Terms, releases: Iterable[int]) -> Spending:
 
 
 def _of_report(report: Report, terms: Terms) -> Spending:
-    """The guarantee with the least ε at the budget's δ, all of its curve, and the proof of it."""
+    """Return the guarantee with the least ε at the budget's δ, all of its curve, and the proof of it."""
     if report.caveats:
         raise InvalidInput("budget_caveat", field="release", caveat=report.caveats[0])
     best = min(report.ranked, key=lambda one: one.guarantee.epsilon(terms.delta)).guarantee
@@ -298,26 +300,17 @@ def _of_report(report: Report, terms: Terms) -> Spending:
         raise InvalidInput("budget_own_theorem", field="release", theorem=best.theorem.name)
     process = replace(report.run.process, releases=report.releases)
     certificate = certificate_of(report.run, process, best, terms.delta, assumptions=report.assumptions)
-    return Spending(_curve(certificate, best.notion, terms), certificate, terms.adjacency)
-
-
-def _curve(certificate: dict[str, Any], notion: Notion, terms: Terms) -> dict[str, Any]:
-    """μ as the certificate claims it, where it does: this is what the kernel replays."""
-    if isinstance(notion, GaussianDP):
+    notion = best.notion
+    if isinstance(notion, GaussianDP):  # with the μ that the certificate claims: this is what the kernel replays
         claimed = certificate["claim"]["mu"]
         notion = GaussianDP(up(notion.mu) if claimed is None else claimed, terms.adjacency)
-    return guarantee_to_dict(notion, terms.delta)
+    return Spending(guarantee_to_dict(notion, terms.delta), certificate, terms.adjacency)
 
 
 def _check_users(run: Run, terms: Terms, *, report: bool) -> None:
     if run.user_records != terms.user_records:
         both = terms.user_records, run.user_records
         raise Incompatible("budget_other_users", field="user_records", budget=both[0], given=both[1], report=report)
-
-
-def _check_everybody(report: Report) -> None:
-    if report.members:
-        raise InvalidInput("budget_one_person", field="release", unit=report.unit)
 
 
 def _check_adjacency(adjacency: Adjacency, terms: Terms, *, run: bool) -> None:
@@ -327,14 +320,8 @@ def _check_adjacency(adjacency: Adjacency, terms: Terms, *, run: bool) -> None:
         )
 
 
-# The page that a budget prints, and its refusal.
-
-
-_MOST_SHOWN = 40
-
-
 def budget_page(terms: Terms, rule: Rule, past: History) -> Iterator[str]:
-    """The lines."""
+    """Yield the lines of the printed budget."""
     entries = past.entries
     spent, left = rule.epsilon(entries), rule.left(entries)
     yield f"Budget: {terms.said()}"
@@ -346,17 +333,14 @@ def budget_page(terms: Terms, rule: Rule, past: History) -> Iterator[str]:
     if len(entries) > _MOST_SHOWN:
         yield f"       … and {len(entries) - _MOST_SHOWN} before these"
     for entry in entries[-_MOST_SHOWN:]:
-        yield f"{entry.number:>5}  {entry.when[:19]}  {entry.epsilon:>9.4g}  {_named(entry)}"
+        by = f" ({entry.who})" if entry.who else ""
+        proof = f"by {entry.theorem}" if entry.theorem else "stated, not proved"
+        yield f"{entry.number:>5}  {entry.when[:19]}  {entry.epsilon:>9.4g}  {entry.what}{by}, {proof}"
     yield from ("", f"digest {past.digest[:16]}")
 
 
-def _named(entry: BudgetEntry) -> str:
-    by = f" ({entry.who})" if entry.who else ""
-    return f"{entry.what}{by}, {f'by {entry.theorem}' if entry.theorem else 'stated, not proved'}"
-
-
 def refusal(terms: Terms, rule: Rule, entries: Sequence[BudgetEntry], proposal: Proposal) -> BudgetExceeded:
-    """What is spent, what this would make of it, what is left."""
+    """Return the error of a release that does not fit: what is spent, what it would make of it, and what is left."""
     would, left = rule.epsilon(entries, proposal), rule.left(entries).mu
     if isinstance(rule, Filter) and math.isinf(would):
         room = max(terms.set_aside - total_slack(entries), 0.0)

@@ -1,4 +1,4 @@
-"""A certificate of a sum: all entries with their own certificates, chained, and what they come to."""
+"""The certificate of a budget: all entries with their own certificates, chained, and what they come to together."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class BudgetVerdict(Verdict):
 
 
 def budget_certificate(terms: Terms, rule: Rule, past: History) -> dict[str, Any]:
-    """What may be claimed: of an adaptive budget, that it was kept; else, what its entries come to."""
+    """Return the certificate of what may be claimed: that an adaptive budget was kept; else, what its entries come to."""
     epsilon = terms.epsilon if terms.adaptive else rounded_up(up(rule.epsilon(past.entries), by=AGAIN))
     return {
         "format": BUDGET_FORMAT,
@@ -82,7 +82,7 @@ def _grade(entry: BudgetEntry) -> str:
 
 
 def _miscounted(entry: BudgetEntry, terms: Terms) -> Verdict | None:
-    """Why an entry is not what its curve says: its neighbours, its own ε, what it was charged."""
+    """Reject an entry that is not what its curve says: its neighbours, its own ε, what it was charged."""
     if entry.adjacency is not terms.adjacency:
         return rejected("entry_other_neighbours", adjacency=entry.adjacency)
     if not float(entry.notion.epsilon(terms.delta)) <= entry.epsilon:
@@ -95,7 +95,7 @@ def _miscounted(entry: BudgetEntry, terms: Terms) -> Verdict | None:
 
 
 def _unbacked(entry: BudgetEntry, terms: Terms) -> Verdict | None:
-    """Why the certificate of its run does not prove the curve it has; what is stated has none."""
+    """Reject an entry whose certificate does not prove its curve; a stated guarantee has no certificate."""
     if (certificate := entry.certificate) is None:
         return None
     verdict = verify(certificate)
@@ -121,7 +121,7 @@ def _not_the_sum(terms: Terms, entries: tuple[BudgetEntry, ...], epsilon: float)
 
 
 def _assumptions(terms: Terms, entries: tuple[BudgetEntry, ...]) -> Iterator[Fact]:
-    """Those of the ledger, then those of its entries."""
+    """Yield the assumptions of the ledger, then those of its entries."""
     yield from (fact("ledger_complete"), fact("releases_adaptive", adaptive=terms.adaptive))
     if terms.user_records > 1:
         yield fact("user_records", at_most=terms.user_records)

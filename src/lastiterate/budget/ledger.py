@@ -32,7 +32,7 @@ CREATE TRIGGER kept BEFORE DELETE ON entries BEGIN SELECT RAISE(ABORT, 'entries 
 
 @dataclass(frozen=True)
 class Written:
-    """What a ledger holds, word for word."""
+    """The texts and digests of a ledger, word for word."""
 
     terms: str
     texts: tuple[str, ...]
@@ -42,16 +42,16 @@ class Written:
 
 
 class Ledger(ABC):
-    """Where a budget is kept."""
+    """A place where a budget is kept."""
 
     @abstractmethod
     def transaction(self, *, writing: bool) -> AbstractContextManager[sqlite3.Connection]:
-        """All or nothing; when writing, nobody else writes meanwhile."""
+        """Run a transaction, all or nothing; when writing, nobody else writes meanwhile."""
 
 
 @dataclass(frozen=True)
 class FileLedger(Ledger):
-    """In a file. Each transaction has a connection of its own, so that threads and forked processes are safe."""
+    """A ledger in a file. Each transaction has a connection of its own, so that threads and forked processes are safe."""
 
     path: Path
     timeout: float
@@ -65,7 +65,7 @@ class FileLedger(Ledger):
             yield connection
 
     def _connected(self) -> sqlite3.Connection:
-        """Never made by opening: a misspelt name is no new budget."""
+        """Connect to a file that exists: a misspelt name is no new budget."""
         uri = f"{self.path.as_uri()}?mode={'ro' if self.read_only else 'rw'}"
         connection = sqlite3.connect(uri, uri=True, timeout=self.timeout, isolation_level=None)
         connection.execute("PRAGMA synchronous = EXTRA")
@@ -84,7 +84,7 @@ class FileLedger(Ledger):
 
 @dataclass(frozen=True, eq=False)
 class MemoryLedger(Ledger):
-    """In memory, of one process: a copy in another one would not know what is spent here."""
+    """A ledger in the memory of one process: a copy in another one would not know what is spent here."""
 
     connection: sqlite3.Connection
     process: int = field(default_factory=os.getpid)
@@ -114,14 +114,14 @@ def _all_or_nothing(connection: sqlite3.Connection, writing: bool) -> Iterator[N
 
 
 def in_memory(terms: str, digest: str) -> MemoryLedger:
-    """A new ledger that ends with the process."""
+    """Make a new ledger that ends with the process."""
     connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
     _filled(connection, terms, digest)
     return MemoryLedger(connection)
 
 
 def create(path: Path, terms: str, digest: str) -> bool:
-    """A new file with these terms, readable by its owner alone; False if there is one. Nobody ever sees half of it."""
+    """Make a new file with these terms, for its owner alone; return False if there is one. Nobody sees half a file."""
     import tempfile
 
     try:
@@ -154,7 +154,7 @@ def _filled(connection: sqlite3.Connection, terms: str, digest: str) -> None:
 
 
 def written(connection: sqlite3.Connection) -> Written:
-    """All of it."""
+    """Read all that a ledger holds."""
     rows: Sequence[tuple[str, str]] = connection.execute(
         "SELECT content, digest FROM entries ORDER BY number"
     ).fetchall()
@@ -163,17 +163,14 @@ def written(connection: sqlite3.Connection) -> Written:
 
 
 def append(connection: sqlite3.Connection, number: int, text: str, digest: str) -> None:
-    """One more line."""
+    """Write one more entry, with the digest of the ledger after it."""
     connection.execute("INSERT INTO entries VALUES (?, ?, ?)", (number, text, digest))
     connection.execute("UPDATE terms SET entries = ?, digest = ?", (number, digest))
 
 
-# A ledger as it was read, and whether anything in it was changed.
-
-
 @dataclass(frozen=True, eq=False)
 class History:
-    """Terms and entries that belong together, word for word; `digest` covers all of them."""
+    """A ledger as it was read: terms and entries that belong together, word for word; `digest` covers all of them."""
 
     terms: Terms
     entries: tuple[BudgetEntry, ...]
@@ -182,7 +179,7 @@ class History:
 
 
 def history_of(path: Path | None, found: Written) -> History:
-    """Refused if an entry was edited, removed or put in: as far as the ledger itself can tell."""
+    """Read a ledger, or refuse it if an entry was edited, removed or put in, as far as the ledger itself can tell."""
     try:
         if (content := json.loads(found.terms)) is None:
             raise InvalidInput("budget_without_terms")

@@ -38,19 +38,19 @@ class Rule(ABC):
 
     @abstractmethod
     def priced(self, entries: Sequence[BudgetEntry], notion: Notion) -> Proposal:
-        """What this would cost after these entries."""
+        """Return the release with what it would be charged after these entries."""
 
     @abstractmethod
     def epsilon(self, entries: Sequence[BudgetEntry], more: Proposal | None = None) -> float:
-        """Of all of them together, at the budget's δ."""
+        """ε of all entries together, and of one more release if given, at the budget's δ."""
 
     @abstractmethod
     def allows(self, entries: Sequence[BudgetEntry], more: Proposal | None = None) -> bool:
-        """Whether all of them together are within the budget."""
+        """Return whether all entries together, and one more release if given, are within the budget."""
 
     @abstractmethod
     def left(self, entries: Sequence[BudgetEntry]) -> GaussianDP:
-        """The largest Gaussian release that is still allowed."""
+        """Return the largest Gaussian release that is still allowed."""
 
 
 def rule_of(terms: Terms) -> Rule:
@@ -65,7 +65,7 @@ class Filter(Rule):
 
     @cached_property
     def largest(self) -> float:
-        """√ of what Σμ² may come to: fixed with the budget, as the limit of slacks is."""
+        """√ of the limit of Σμ², which is fixed with the budget, as the limit of slacks is."""
         terms = self.terms
         return largest_mu(epsilon=terms.epsilon, delta=down(terms.delta - terms.set_aside))
 
@@ -115,7 +115,7 @@ class Composition(Rule):
         return self.epsilon(entries, more) <= self.terms.epsilon
 
     def left(self, entries: Sequence[BudgetEntry]) -> GaussianDP:
-        """Searched for: a guarantee for every μ that is tried."""
+        """Search the largest μ that fits, by composing a Gaussian of each that is tried."""
         adjacency, low = self.terms.adjacency, 0.0
         high = largest = largest_mu(epsilon=self.terms.epsilon, delta=self.terms.delta)
         spent = [compose([entry.notion for entry in entries])] if entries else []
@@ -123,17 +123,14 @@ class Composition(Rule):
         def fits(mu: float) -> bool:
             return float(compose([*spent, GaussianDP(mu, adjacency)]).epsilon(self.terms.delta)) <= self.terms.epsilon
 
-        if fits(exact := self._of_gaussians(spent, largest)):
-            return GaussianDP(exact, adjacency)
+        mus = [one.mu for one in spent if isinstance(one, GaussianDP)]
+        of_gaussians = down(math.sqrt(max(largest**2 - math.fsum(mu**2 for mu in mus), 0.0)))  # exact if all are
+        if fits(of_gaussians):
+            return GaussianDP(of_gaussians, adjacency)
         while high - low > _CLOSE * largest:
             middle = (low + high) / 2
             low, high = (middle, high) if fits(middle) else (low, middle)
         return GaussianDP(low, adjacency)
-
-    def _of_gaussians(self, spent: list[Notion], largest: float) -> float:
-        """What is left by Gaussians alone: a formula."""
-        mus = [one.mu for one in spent if isinstance(one, GaussianDP)]
-        return down(math.sqrt(max(largest**2 - math.fsum(mu**2 for mu in mus), 0.0)))
 
 
 def total_mu(entries: Sequence[BudgetEntry], more: Proposal | None = None) -> float:
