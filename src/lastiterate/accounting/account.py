@@ -1,4 +1,4 @@
-"""Describe a run, get the least provable ε."""
+"""`li.account`: the least provable ε of a run, and `li.account_each`: that of every single record."""
 
 from __future__ import annotations
 
@@ -62,55 +62,37 @@ def account(
     `theorems`: what is tried instead of the catalogue, such as [*li.theorems.CATALOGUE, MINE] with a theorem of your own.
     """
     report = account_by(checked_theorems(theorems), run, delta, releases, group)
-    if not of_the_library(report.best.theorem):
-        _check_against_instances(report)
-    return report
-
-
-def _check_against_instances(report: Report) -> None:
-    """What the library proves is above every instance; of a theorem that somebody brings along nobody knows."""
-    lower = report.lower_bound
-    if lower.epsilon > report.epsilon * (1 + _ROUNDING):
+    # What the library proves is above every instance; of a theorem that somebody brings along nobody knows.
+    if not of_the_library(report.best.theorem) and report.lower_bound.epsilon > report.epsilon * (1 + _ROUNDING):
         raise InvalidInput(
             "theorem_false",
             field="theorems",
             theorem=report.best.theorem.name,
             epsilon=report.epsilon,
-            least=lower.epsilon,
-            instance=lower.instance,
+            least=report.lower_bound.epsilon,
+            instance=report.lower_bound.instance,
         )
+    return report
 
 
 def account_by(
     theorems: Sequence[Theorem], run: Run, delta: float, releases: Iterable[int] = (), group: Iterable[int] = ()
 ) -> Report:
-    """The same, with only these theorems."""
+    """Account for a run with these theorems instead of the catalogue."""
     target, members = checked_number("delta", delta, INSIDE_UNIT), checked_group(checked_run(run), group)
     run = run_for(run, members)
     process = at_their_places(released(run.process, releases), members)
     answers = [theorem.apply(process) for theorem in tracked(theorems, "theorems")]
     refused = tuple(one for one in answers if isinstance(one, Inapplicable))
     if len(refused) == len(answers):
-        reason, count = _commonest(refused)
+        counts = Counter(reason for answer in refused for reason in answer.sentences)
+        reason, count = max(counts.items(), key=lambda pair: (pair[1], -len(pair[0]), pair[0]))  # the most frequent
         raise Unavailable("no_theorem_applies", reason=reason, count=count, tried=len(refused))
-    ranked = [Ranked(_number(one, target), one) for one in answers if isinstance(one, Guarantee)]
+    ranked = [Ranked(one.epsilon(target), one) for one in answers if isinstance(one, Guarantee)]
+    for one in ranked:
+        if math.isnan(one.epsilon):
+            raise Unavailable("theorem_says_nan", theorem=one.guarantee.theorem.name)
     return Report(run, target, process.releases, tuple(sorted(ranked, key=Ranked.rank)), refused, members=members)
-
-
-def _number(guarantee: Guarantee, delta: float) -> float:
-    epsilon = guarantee.epsilon(delta)
-    if math.isnan(epsilon):
-        raise Unavailable("theorem_says_nan", theorem=guarantee.theorem.name)
-    return epsilon
-
-
-def _commonest(refused: Sequence[Inapplicable]) -> tuple[str, int]:
-    """The most frequent reason, and how many theorems have it."""
-    counts = Counter(reason for answer in refused for reason in answer.sentences)
-    return max(counts.items(), key=lambda pair: (pair[1], -len(pair[0]), pair[0]))
-
-
-# Every record's own guarantee.
 
 
 @dataclass(frozen=True, eq=False)
@@ -189,7 +171,7 @@ def account_each(run: Run, delta: float, releases: Iterable[int] = ()) -> Record
 
 
 def _own_epsilons(process: Process, delta: float) -> Floats:
-    """By the shift engine, and by prepayment where it applies."""
+    """ε of the records of each batch: by the shift engine, and by prepayment where it applies."""
     try:
         found = _epsilons(_with_before(process, own_mus(process) + 2 * process.displacement), delta)
     except NoFiniteBound:
@@ -203,7 +185,7 @@ def _own_epsilons(process: Process, delta: float) -> Floats:
 
 
 def _with_before(process: Process, mus: Floats) -> Floats:
-    """Together with what was released before training, which may be about any record."""
+    """Compose with what was released before training, which may be about any record."""
     return up(np.hypot(mus, process.prior_mu), operations=2) if process.prior_mu else mus
 
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from lastiterate.accounting.account import account_by
+from lastiterate.accounting.report import Report, hiding_helps_little
 from lastiterate.digits import above
 from lastiterate.display import summary
 from lastiterate.errors import LastIterateError, worded
@@ -28,10 +29,6 @@ from lastiterate.theorems.participation import HIDDEN_PARTICIPATION
 from lastiterate.theorems.reflection import REFLECTION
 from lastiterate.theorems.theorem import Theorem
 
-if TYPE_CHECKING:
-    from lastiterate.accounting.report import Report
-
-_LITTLE_BETTER = 1.25  # composition over ε: up to here hiding the iterates brings little
 _WORTH_IT = 0.8  # of ε, at most, is left of it by what is worth a line
 _MANY_STEPS, _MUCH_WORK = 50_000, 5_000_000  # steps, and steps times places: beyond, only compositions are quick
 _SLOW = (REFLECTION, BLOCK_MIXING, HIDDEN_PARTICIPATION)
@@ -59,22 +56,18 @@ class Alternative:
         return f"{worded(self.change, **self.values)}: ε = {above(self.epsilon)} ({self.theorem})"
 
 
-def hiding_helps_little(report: Report) -> bool:
-    """Whether ε is nearly that of releasing every iterate; not asked for the records of one person."""
-    return not report.members and report.epsilon_all_released <= _LITTLE_BETTER * report.epsilon
-
-
 def cheaper(report: Report) -> tuple[Alternative, ...]:
-    """The smallest ε first; none where releasing only the last iterate already helps."""
+    """Return changed runs, the smallest ε first; none where releasing only the last iterate already helps."""
     if not hiding_helps_little(report):
         return ()
-    ways = [*_other_batches(report.run), *(changes(report.run) for changes in _WAYS)]
+    drawn = (_drawn(report.run, batches) for batches in drawn_otherwise(report.run.batches))
+    ways = [*drawn, *(changes(report.run) for changes in _WAYS)]
     found = [_mildest(report, changes) for changes in ways]
     return tuple(sorted((one for one in found if one is not None), key=lambda one: one.epsilon))
 
 
 def _mildest(report: Report, changes: Iterator[Change]) -> Alternative | None:
-    """Of changes that go farther and farther, the first that is worth it."""
+    """Return the first alternative that is worth it, of changes that go farther and farther; None if none is."""
     for change in changes:
         alternative = _priced(report, *change)
         if alternative is not None and alternative.epsilon <= _WORTH_IT * report.epsilon:
@@ -83,7 +76,7 @@ def _mildest(report: Report, changes: Iterator[Change]) -> Alternative | None:
 
 
 def _priced(report: Report, change: str, values: dict[str, Any], run: Run) -> Alternative | None:
-    """None where no theorem applies."""
+    """Return a changed run with its ε; None where no theorem applies."""
     try:
         asked = [one for one in _quick(run, report.run) if one in report.theorems]
         found = account_by(asked, run, report.delta, report.releases) if asked else None
@@ -93,19 +86,15 @@ def _priced(report: Report, change: str, values: dict[str, Any], run: Run) -> Al
 
 
 def _quick(run: Run, before: Run) -> tuple[Theorem, ...]:
-    """The theorems that take no time; on a domain that the run had not, what domains are for as well."""
+    """Return the theorems that are quick; on a new domain, those as well that need one."""
     if run.steps > _MANY_STEPS or run.steps * run.batches.per_epoch > _MUCH_WORK:
         return OF_EVERY_ITERATE
     slow = (BLOCK_MIXING, HIDDEN_PARTICIPATION) if run.domain != before.domain else _SLOW
     return tuple(one for one in CATALOGUE if one not in slow)
 
 
-def _other_batches(run: Run) -> Iterator[Iterator[Change]]:
-    """Batches that are drawn otherwise, as large and as often."""
-    yield from (_drawn(run, batches) for batches in drawn_otherwise(run.batches))
-
-
 def _drawn(run: Run, batches: Batches) -> Iterator[Change]:
+    """Batches that are drawn otherwise, as large and as often."""
     try:
         changed = replace(run, batches=batches, steps=run.steps)
     except LastIterateError:  # no such neighbours, or no such noise

@@ -33,6 +33,11 @@ from lastiterate.theorems.theorem import Theorem
 
 _LEAST_TARGET, _MOST_TARGET = 1e-6, 1e9
 _MOST_TRIES, _CLOSER = 4, 1e-6  # to meet the target without room for rounding as well
+_FINENESS = 1e-6  # of the logarithm of a step size
+_FIRST_STRIDE = 1 << 16  # of finenesses: a few percent
+_FARTHEST = 1 << 24  # of finenesses: a factor of ten million, either way
+
+At = Callable[[int], bool]
 
 
 class Free(PublicEnum):
@@ -103,7 +108,7 @@ def calibrate(
 def _calibrated_trial(
     run: Run, epsilon: float, delta: float, trials: Trials, free: Free, most_steps: int, releases: tuple[int, ...]
 ) -> Run:
-    """One trial of a search that meets the target; executed by `li.train`, it still does."""
+    """Return one trial of a search that meets the target, also when it is executed by `li.train`."""
 
     def total(trial: Run) -> float:
         from lastiterate.selection.select import select
@@ -119,7 +124,7 @@ def _calibrated_trial(
 
 
 def _found(run: Run, free: Free, meets: Meets, longest: int) -> Run:
-    """With a margin for the rounding of a training."""
+    """Search the run that meets the target, with a margin for the rounding of a training."""
     if free is Free.BATCH_SIZE:
         return run_of_nearest_batch_size(run, meets)
     if free is Free.STEP_SIZE:
@@ -137,16 +142,14 @@ def _checked_target(epsilon: float) -> float:
 
 
 def _check_beforehand(mu: float, target: float, delta: float) -> None:
-    """No noise makes up for what was released before training."""
+    """Refuse targets that what was released before training exceeds: no noise makes up for that."""
     spent = GaussianDP(mu).epsilon(delta)
     if spent >= target:
         raise Unavailable("spent_beforehand", field="prior_mu", mu=mu, spent=spent, epsilon=target, delta=delta)
 
 
-# The longest run, in whole epochs for batches in passes.
-
-
 def longest_run(run: Run, meets_target: Meets, most_steps: int) -> Run:
+    """Return the longest run that meets the target, in whole epochs for batches in passes."""
     unit = run.batches.per_epoch if run.batches.passes else 1
     longest = _longest(run, most_steps)
 
@@ -168,23 +171,16 @@ def longest_run(run: Run, meets_target: Meets, most_steps: int) -> Run:
 
 
 def _longest(run: Run, most_steps: int) -> int:
-    """A run with one entry per step cannot be made longer."""
+    """Return the most steps that a run can have: one entry per step cannot be made longer."""
     per_step = [run.step_size, getattr(run.noise, run.noise.size), run.clip]
     return min([most_steps, *(len(value) for value in per_step if isinstance(value, tuple))])
 
 
-# The batch size or the step size nearest to the present one that meets a target, and no farther than that.
-
-
-_FINENESS = 1e-6  # of the logarithm of a step size
-_FIRST_STRIDE = 1 << 16  # so many of them: a few percent
-_FARTHEST = 1 << 24  # a factor of ten million, either way
-
-At = Callable[[int], bool]
-
-
 def run_of_nearest_batch_size(run: Run, meets: Meets) -> Run:
-    """With as many epochs. Next to a noise multiplier large batches cost most; next to noise on the mean, small ones."""
+    """Return the run with the nearest batch size that meets the target and no farther, with as many epochs.
+
+    Next to a noise multiplier large batches cost most; next to noise on the mean, small ones.
+    """
     sizes = run.batches.other_sizes
     if len(sizes) < 2:
         raise Unavailable("no_batch_size", field="free", batches=run.batches.called, records=run.batches.records)
@@ -203,7 +199,9 @@ def run_of_nearest_batch_size(run: Run, meets: Meets) -> Run:
 
 
 def run_of_nearest_step_size(run: Run, meets: Meets) -> Run:
-    """The largest from the present one on, if that meets the target; else the nearest shorter one that does, or longer."""
+    """Return the run with the largest step size from the present one on, if that meets the target; else with the nearest
+    shorter one that does, or longer.
+    """
 
     def at(place: int) -> Run:
         return replace(run, step_size=times(run.step_size, math.exp(place * _FINENESS)))
@@ -223,7 +221,7 @@ def run_of_nearest_step_size(run: Run, meets: Meets) -> Run:
 
 
 def _of_size(run: Run, size: int) -> Run:
-    """With as many passes over the data."""
+    """Return the run with batches of this size and as many passes over the data."""
     batches = run.batches.resized(size)
     if run.length.epochs is not None:
         return replace(run, batches=batches)
@@ -231,7 +229,7 @@ def _of_size(run: Run, size: int) -> Run:
 
 
 def _last_that_meets(met_at: At, start: int, end: int, stride: int) -> int:
-    """Towards `end`, from a start that meets."""
+    """Return the last place towards `end` that meets, from a start that does."""
     met = start
     for place in _outward(start, end, stride):
         if not met_at(place):
@@ -241,7 +239,7 @@ def _last_that_meets(met_at: At, start: int, end: int, stride: int) -> int:
 
 
 def _first_that_meets(met_at: At, start: int, ends: tuple[int, int], stride: int) -> int | None:
-    """Towards the first of the ends, from a start that does not meet; if there is none, towards the second."""
+    """Return the first place that meets, from a start that does not: towards the first end, else the second; else None."""
     for end in ends:
         missed = start
         for place in _outward(start, end, stride):
@@ -252,7 +250,7 @@ def _first_that_meets(met_at: At, start: int, ends: tuple[int, int], stride: int
 
 
 def _outward(start: int, end: int, stride: int) -> Iterator[int]:
-    """Farther and farther away, up to the end."""
+    """Yield places farther and farther away, up to the end."""
     sign = 1 if end > start else -1
     while stride < abs(end - start):
         yield start + sign * stride

@@ -1,17 +1,14 @@
-"""How ε grows as a run goes on."""
+"""How ε grows along a run: for the last iterate alone, and for all iterates."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from lastiterate.accounting.account import account_by
 from lastiterate.accounting.report import Report
 from lastiterate.certificate.claims import released
-from lastiterate.curves.notion import Notion
 from lastiterate.progress import tracked
 from lastiterate.runs.run import Run
 from lastiterate.theorems.catalogue import CATALOGUE
@@ -31,7 +28,7 @@ class Growth:
     released: tuple[float, ...]
 
     def along(self, per_epoch: int) -> tuple[list[float], str]:
-        """The places in epochs, where all of them are at the end of one; else in steps."""
+        """Return the places in epochs if all of them end one, else in steps, and the name of the unit."""
         unit = per_epoch if per_epoch > 1 and all(place % per_epoch == 0 for place in self.steps) else 1
         return [place / unit for place in self.steps], "epochs" if unit > 1 else "steps"
 
@@ -44,7 +41,7 @@ def growth(
     group: tuple[int, ...] = (),
     theorems: tuple[Theorem, ...] = CATALOGUE,
 ) -> Growth:
-    """At up to so many places along the run, after whole epochs where there are several; for these records, if named."""
+    """Compute ε at up to `points` places along a run, after whole epochs if it has several; for these records, if named."""
     run = replace(run, user_records=1) if group else run
     per_epoch = run.batches.per_epoch
     unit = per_epoch if run.steps % per_epoch == 0 and run.steps > per_epoch else 1
@@ -58,7 +55,7 @@ def growth(
 
 
 def _halved(count: int) -> list[int]:
-    """All places: both ends, then what is halfway between two that come before."""
+    """Return all places in the order in which they are asked: both ends, then halfway between two earlier ones."""
     order, gaps = list(dict.fromkeys([0, count - 1])), [(0, count - 1)]
     for first, last in gaps:
         if last - first > 1:
@@ -84,7 +81,7 @@ class _Point:
 
 
 def _around(known: dict[int, _Point], index: int, count: int) -> tuple[_Point, _Point] | None:
-    """The points on both sides, if they are not too far off."""
+    """Return the nearest known points on both sides, if they are not too far off."""
     before, after = [i for i in known if i < index], [i for i in known if i > index]
     if not before or not after or min(after) - max(before) > count // 2:
         return None
@@ -100,7 +97,7 @@ def _point(
     theorems: tuple[Theorem, ...],
     sides: tuple[_Point, _Point] | None,
 ) -> _Point:
-    """Between two points, what is best at one of them is asked, and composition; and only the rungs between theirs."""
+    """Account for the run up to a place; between two points only by their best theorems and rungs, and composition."""
     shorter, kept = run.first(place), [release for release in releases if release < place]
     if sides is None:
         return _measured(place, account_by(theorems, shorter, delta, kept, group))
@@ -123,21 +120,10 @@ def _measured(place: int, report: Report) -> _Point:
 
 
 def _between(before: _Point, after: _Point, place: int) -> tuple[int, ...]:
-    """The best rung moves slowly along the run: those of both sides, if they are close; none if all have to be tried."""
+    """Return the rungs to try: those of both sides if they are close, as the best one moves slowly; () to try all."""
     if before.theorem is not after.theorem or before.rung is None or after.rung is None:
         return ()
     if before.whole and after.whole:
         return (place,)
     low, high = sorted((before.rung, after.rung))
     return (low,) if low == high else (low, high) if high <= _CLOSE * low and high <= place else ()
-
-
-# How often an attacker can detect a changed record at most, for each false-positive rate.
-
-
-FALSE_POSITIVE_RATE = 0.01  # the 1% of the sentence
-
-
-def detection_rates(proved: Notion, false_positive_rates: ArrayLike) -> Any:
-    """Upper bounds on the power of every test, from the whole curve that was proved."""
-    return 1 - proved.tradeoff(false_positive_rates)

@@ -1,4 +1,4 @@
-"""The least noise, all steps by one factor."""
+"""Searches of `li.calibrate`: the least noise of all steps by one factor, and what one of many trials may spend."""
 
 from __future__ import annotations
 
@@ -32,7 +32,12 @@ _NEAR = 0.25  # of the logarithm of ε: there the best theorem and its best rung
 _CLOSE = 1e-6  # of the logarithm of ε: from here on the root is bracketed
 _LEAST_SQUARE = 1e-40  # of a μ: what is left for training is not 0 where rounding says so
 _MEASURED = 10.0  # of the logarithm of ε: farther from the target, what was released before makes no difference
-_STEEPNESS = 2.0  # log ε falls about so much faster than the logarithm of the noise
+_STEEPNESS = 2.0  # log ε falls about this much faster than the logarithm of the noise
+_CLOSE_TRIALS = 0.01  # below the target that the whole search may stay: closer takes more calibrations
+_MOST = 10  # calibrations of a trial: mostly two or three do; sizes that jump never come close
+_SMALLEST = 1e-6  # ε that a run is calibrated for
+
+Made = TypeVar("Made")
 
 
 @dataclass(frozen=True)
@@ -48,11 +53,11 @@ class _Target:
         return self.left_of(float(shift_below(self.log_delta, self.epsilon)))
 
     def left_of(self, mu: float) -> float:
-        """For training, of the μ of everything: for Gaussian guarantees it is proportional to 1/noise."""
+        """Return what the μ of everything leaves to training, for Gaussian guarantees proportional to 1/noise."""
         return math.sqrt(max((mu - self.prior_mu) * (mu + self.prior_mu), _LEAST_SQUARE))
 
     def excess(self, epsilon: float) -> float:
-        """How far this ε is above the target, in logarithms: as if training were alone, so that it falls evenly."""
+        """Return how far ε is above the target in logarithms, as if training were alone, so that it falls evenly."""
         above = math.log(max(epsilon, 1e-300) / self.epsilon)
         if not self.prior_mu or not -_MEASURED < above < _MEASURED:
             return above
@@ -63,6 +68,7 @@ class _Target:
 def least_noise(
     run: Run, target: float, delta: float, releases: tuple[int, ...], theorems: tuple[Theorem, ...] = CATALOGUE
 ) -> Run:
+    """Return the run with the noise of all steps scaled by the least factor that meets the target."""
     aim = _Target(target, math.log(delta), run.user_records * run.prior_mu)
 
     def accounted(log_factor: float) -> Report:
@@ -113,7 +119,7 @@ def _searched(excess: Callable[[float], float], start: float, step: float, close
 
 
 def _guess(aim: _Target, epsilon: float) -> float:
-    """By how much to change the logarithm of the noise, to begin with."""
+    """Guess by how much to change the logarithm of the noise."""
     return min(max(aim.excess(min(max(epsilon, 1e-12), 1e30)) / _STEEPNESS, -_WIDEST), _WIDEST)
 
 
@@ -126,7 +132,7 @@ def _on_rung(excess: Callable[[float], float], guess: float, closeness: float) -
 
 
 def _by_secants(excess: Callable[[float], float], guess: float, close: float) -> float:
-    """Nearer to where the excess vanishes, if a few secants lead there; the guess itself if not."""
+    """Return a point near where the excess vanishes, if a few secants lead there; else the guess itself."""
     value, slope, moved = excess(guess), -_STEEPNESS, guess
     for _ in range(_MOST_SECANTS):
         if not math.isfinite(value) or abs(value) < close or not -20 < slope < -0.05:
@@ -139,14 +145,12 @@ def _by_secants(excess: Callable[[float], float], guess: float, close: float) ->
 
 
 def _closeness(report: Report) -> float:
-    """Of the logarithm of the noise: bounds that are searched on grids do not move evenly."""
+    """Tolerance of the logarithm of the noise: bounds that are searched on grids do not move evenly."""
     return 1e-7 if report.mu else 4e-7
 
 
-# What one theorem says of a process, and whether any of them meets a target.
-
-
 def epsilon_by(theorem: Theorem, process: Process, delta: float, rung: int | None = None) -> float:
+    """Return the ε that one theorem proves, by one of its rungs if given; infinity if it does not apply."""
     if rung is not None and not theorem.failures(process):
         try:
             return float(theorem.rebuilt(process, rung).epsilon(delta))
@@ -157,7 +161,7 @@ def epsilon_by(theorem: Theorem, process: Process, delta: float, rung: int | Non
 
 
 def as_executed(run: Run) -> Run:
-    """With room for the rounding of a training, unless the run states its own."""
+    """Return the run with room for the rounding of a training, unless it states its arithmetic."""
     return replace(run, arithmetic=run.expected_arithmetic) if run.arithmetic == EXACT else run
 
 
@@ -179,20 +183,10 @@ class Meets:
         return met is not None
 
 
-# What one trial may spend, for trials of any kind: found by trying, and checked for the whole search.
-
-
-Made = TypeVar("Made")
-
-_CLOSE_TRIALS = 0.01  # below the target that the whole search may stay: closer takes more calibrations
-_MOST = 10  # mostly two or three do; sizes that jump never come close
-_SMALLEST = 1e-6  # of an ε that a run is calibrated for
-
-
 def largest_spending(
     made: Callable[[float], tuple[Made, float]], *, epsilon: float, delta: float, trials: Trials
 ) -> Made:
-    """What `made` makes for the largest ε of one trial, of those tried, with which the whole search meets the target.
+    """Return what `made` makes for the largest tried ε of one trial with which the whole search meets the target.
 
     `made(ε of one trial)` is what will be run, and ε of the whole search: that is computed, not assumed. Gaussian trials say
     where to begin.
@@ -218,7 +212,7 @@ def largest_spending(
 
 
 def _next(tried: list[tuple[float, float]], aim: float, low: float, high: float) -> float:
-    """By the secant of the last two in logarithms, at first in proportion; between what was enough and what was too much."""
+    """Guess the next ε of one trial by the secant of the last two in logarithms, between enough and too much."""
     (spent, total), before = tried[-1], tried[0]
     if not 0 < total < math.inf:
         guess = spent / 10 if total else 2 * spent

@@ -1,4 +1,4 @@
-"""The answer: ε, the theorem that proves it, the other theorems that were tried, and the assumptions."""
+"""The report of a run: ε, the theorem that proves it, the other theorems that were tried, and the assumptions."""
 
 from __future__ import annotations
 
@@ -42,6 +42,8 @@ from lastiterate.theorems.theorem import Guarantee, Inapplicable, Theorem
 if TYPE_CHECKING:
     from lastiterate.accounting.alternatives import Alternative
 
+FALSE_POSITIVE_RATE = 0.01  # the 1% in the sentence on an attacker
+_LITTLE_BETTER = 1.25  # ε of every iterate over ε: up to here hiding the iterates brings little
 _ONE_PERSON = fact("of_one_person")
 
 
@@ -105,7 +107,7 @@ class Report:
 
     @property
     def theorems(self) -> tuple[Theorem, ...]:
-        """All that were tried, those of the library in the order of the catalogue, then others."""
+        """All theorems that were tried: those of the library in the order of the catalogue, then others."""
         tried = [one.theorem for one in self.guarantees] + [one.theorem for one in self.inapplicable]
         return (*(one for one in ALL if one in tried), *(one for one in tried if not of_the_library(one)))
 
@@ -127,7 +129,7 @@ class Report:
 
     @cached_property
     def lower_bound(self) -> LowerBound:
-        """What no theorem can be below: the true ε is between it and `epsilon`. Computed on first use."""
+        """Lower bound that no theorem can be below: the true ε is between it and `epsilon`. Computed on first use."""
         return lower_bound_for(self.run, self.delta, self.releases, self.members)
 
     @property
@@ -326,6 +328,16 @@ class Report:
         return report_html(self)
 
 
+def hiding_helps_little(report: Report) -> bool:
+    """Return whether ε is nearly that of releasing every iterate; never for the records of one person."""
+    return not report.members and report.epsilon_all_released <= _LITTLE_BETTER * report.epsilon
+
+
+def detection_rates(proved: Notion, false_positive_rates: ArrayLike) -> Any:
+    """Upper bounds on how often an attacker detects a changed record, for each false-positive rate."""
+    return 1 - proved.tradeoff(false_positive_rates)
+
+
 def accounted_again(
     run: Run,
     delta: float,
@@ -336,7 +348,7 @@ def accounted_again(
     also_assumed: tuple[Fact, ...],
     basis: tuple[tuple[str, Basis], ...],
 ) -> Report:
-    """The report of which these are the parts."""
+    """Account for a run once more, in another process, and return the report that was copied there."""
     from lastiterate.accounting.account import account_by
 
     named = {one.name: one for one in ALL}
@@ -345,26 +357,20 @@ def accounted_again(
     return replace(found, caveats=caveats, also_assumed=also_assumed, basis=basis)
 
 
-# Guarantees in order: the least ε first.
-
-
 @dataclass(frozen=True)
 class Ranked:
-    """A guarantee and its ε."""
+    """A guarantee and its ε at the report's δ; sorted by `rank`."""
 
     epsilon: float
     guarantee: Guarantee
 
     def rank(self) -> tuple[float, bool, bool, bool, bool, str]:
-        """Where nine digits agree: the library's, replayed ones, of every iterate, without pairs; then by name."""
+        """Order: nine digits of ε; then the library's, replayed, of every iterate, without pairs; then by name."""
         evidence = self.guarantee.evidence
         recomputed, last_alone = evidence.grade is not Grade.REPLAYED, evidence.about is not About.EVERY_ITERATE
         theorem = self.guarantee.theorem
         proof = not of_the_library(theorem), recomputed, last_alone, bool(evidence.pairs)
         return float(f"{self.epsilon:.9g}"), *proof, theorem.name
-
-
-# What no valid guarantee for a run can be below.
 
 
 def lower_bound(run: Run, delta: float, releases: Iterable[int] = (), group: Iterable[int] = ()) -> LowerBound:
@@ -379,7 +385,7 @@ def lower_bound(run: Run, delta: float, releases: Iterable[int] = (), group: Ite
 
 
 def lower_bound_for(run: Run, delta: float, releases: Iterable[int], members: tuple[int, ...]) -> LowerBound:
-    """The same for a run that knows how many records these are."""
+    """Lower bound on ε for a run whose `user_records` is the number of these records, if any are named."""
     process = at_their_places(released(run.process, releases), members)
     if process.members:
         return named_instance(run, delta, process.releases, process.members)

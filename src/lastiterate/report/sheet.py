@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lastiterate.accounting.epsilon_curve import detection_rates
+from lastiterate.accounting.report import detection_rates
 from lastiterate.certificate.replay import json_safe
 from lastiterate.curves.notion import Notion
 from lastiterate.errors import InvalidInput, shown

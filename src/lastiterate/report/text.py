@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lastiterate.accounting.alternatives import hiding_helps_little
 from lastiterate.accounting.calibrate import Free
-from lastiterate.accounting.epsilon_curve import FALSE_POSITIVE_RATE, detection_rates
+from lastiterate.accounting.report import FALSE_POSITIVE_RATE, detection_rates, hiding_helps_little
 from lastiterate.curves.subsampled import subsampled_gaussian
 from lastiterate.digits import above, below
 from lastiterate.facts import Basis, Fact

@@ -36,7 +36,7 @@ _MOST_SETTINGS = 10_000
 
 @dataclass(frozen=True, repr=False)
 class SelectionVerdict(Verdict):
-    """Of a selection: the distribution of the number of `trials`, and how a trial of each of the `settings` was checked."""
+    """The verdict on a selection: the law of the number of `trials`, and how each of the `settings` was checked."""
 
     trials: str = ""
     settings: tuple[str, ...] = ()
@@ -53,7 +53,7 @@ class SelectionVerdict(Verdict):
 def selection_certificate(
     reports: Sequence[Report], stated_mu: float | None, trials: Trials, caveats: tuple[Fact, ...]
 ) -> dict[str, Any]:
-    """Of trials with these reports, and perhaps with a part that is stated to be mu-GDP."""
+    """Return the certificate of trials with these reports, and perhaps with a part that is stated to be mu-GDP."""
     if len({(report.delta, report.unit) for report in reports}) != 1:
         raise InvalidInput("reports_not_alike", field="guarantees")
     settings: list[dict[str, Any]] = []
@@ -65,7 +65,7 @@ def selection_certificate(
     stated = [] if stated_mu is None else [GaussianDP(stated_mu, reports[0].run.adjacency)]
     delta = reports[0].delta
     # Raised by a part in a million, so that whoever computes it again finds no more.
-    epsilon = rounded_up(up(_price([*notions, *stated], trials, delta), by=AGAIN))
+    epsilon = rounded_up(up(_epsilon_of_best([*notions, *stated], trials, delta), by=AGAIN))
     if not math.isfinite(epsilon):
         raise Unavailable("selection_not_finite", delta=delta)
     return {
@@ -81,12 +81,12 @@ def selection_certificate(
 
 
 def _proved(report: Report, certificate: dict[str, Any]) -> Notion:
-    """What `proved_by` finds in the certificate, without the search for it."""
+    """Return the curve that `proved_by` finds in the certificate, without computing it again."""
     mu = certificate["claim"]["mu"]
     return report.best._proved if mu is None else GaussianDP(mu, report.run.adjacency)
 
 
-def _price(notions: Sequence[Notion], trials: Trials, delta: float) -> float:
+def _epsilon_of_best(notions: Sequence[Notion], trials: Trials, delta: float) -> float:
     return float(best_of_trials(worst(notions), trials).epsilon(delta))
 
 
@@ -115,7 +115,7 @@ def check_selection_certificate(content: dict[str, Any], question: Question) -> 
     notions = [proved_by(one) for one in settings]
     if stated is not None:
         notions.append(GaussianDP(stated, notions[0].adjacency))
-    least = _price(notions, trials, delta)
+    least = _epsilon_of_best(notions, trials, delta)
     if not least <= epsilon:
         return rejected("claims_too_much", claimed=epsilon, proved=least)
     of_trials = (one for verdict in verdicts for one in verdict.assumptions)

@@ -45,13 +45,13 @@ def select(guarantees: Any, *, trials: Trials) -> Selection:
 
 
 def _listed(guarantees: Any) -> Any:
-    """One report or guarantee is a list of one."""
+    """Return the guarantees as a list: one report or guarantee is a list of one."""
     single = isinstance(guarantees, Notion) or hasattr(guarantees, "as_notion") or not isinstance(guarantees, Iterable)
     return [guarantees] if single or isinstance(guarantees, str) else list(guarantees)
 
 
 def _marked(part: Any, caveats: tuple[Fact, ...]) -> Any:
-    """The guarantee of a trial with the caveats of the selection."""
+    """Return the guarantee of a trial with the caveats of the selection."""
     if not caveats:
         return part
     return replace(part, caveats=caveats) if isinstance(part, Report) else with_caveats(part.as_notion(), caveats)
@@ -135,7 +135,7 @@ class Selection(Notion):
 
 
 def _selected_again(parts: list[Any], trials: Trials, caveats: tuple[Fact, ...]) -> Selection:
-    """The selection of which these are the parts; a report by what it is made of, without the caveats of the selection."""
+    """Select once more, in another process: a report is accounted for again, without the caveats of the selection."""
     given = []
     for one in parts:
         if isinstance(one, tuple):

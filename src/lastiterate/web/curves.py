@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from lastiterate.accounting.account import account_by
-from lastiterate.accounting.epsilon_curve import detection_rates, growth
-from lastiterate.accounting.report import Report, lower_bound
+from lastiterate.accounting.epsilon_curve import growth
+from lastiterate.accounting.report import Report, detection_rates, lower_bound
 from lastiterate.errors import Unavailable
 from lastiterate.progress import tracked
 from lastiterate.runs.run import Run
