@@ -21,7 +21,7 @@ from lastiterate.runs.batches.poisson import drawn_otherwise
 from lastiterate.runs.domains import Ball
 from lastiterate.runs.kinds import kind_named
 from lastiterate.runs.optimizers import PLAIN
-from lastiterate.runs.per_step import PerStep, per_step_shown, times
+from lastiterate.runs.per_step import per_step_shown, times
 from lastiterate.runs.run import Run
 from lastiterate.theorems.block_mixing import BLOCK_MIXING
 from lastiterate.theorems.catalogue import CATALOGUE, OF_EVERY_ITERATE
@@ -118,23 +118,15 @@ def _shorter_steps(run: Run) -> Iterator[Change]:
     first = min(1.0, 0.99 * limit / longest) if run.convex else 1.0
     for factor in _SHORTER_STEPS:
         if first * factor < 1:
-            changed = _with_step_sizes(run, _rounded(times(run.step_size, first * factor)))
+            shorter = times(run.step_size, first * factor)
+            typed = float(f"{shorter:.3g}") if isinstance(shorter, float) else shorter
+            changed = replace(run, step_size=typed)
+            changed = changed.with_noise(_beside_gradients(run) / _beside_gradients(changed))
             yield "with_step_size", {"step_size": per_step_shown(changed.step_size)}, changed
 
 
-def _rounded(step_size: PerStep) -> PerStep:
-    """To what one would type."""
-    return float(f"{step_size:.3g}") if isinstance(step_size, float) else step_size
-
-
-def _with_step_sizes(run: Run, step_size: PerStep) -> Run:
-    """With as much noise beside the gradients, wherever the noise enters."""
-    changed = replace(run, step_size=step_size)
-    return changed.with_noise(_beside_gradients(run) / _beside_gradients(changed))
-
-
 def _beside_gradients(run: Run) -> float:
-    """Noise over sensitivity, at the first step."""
+    """Noise over sensitivity at the first step, wherever the noise enters."""
     return float(run.process.noise[0] / run.process.sensitivity[0])
 
 

@@ -85,14 +85,19 @@ def calibrate(
     `theorems`: those to give to `li.account` as well, such as [*li.theorems.CATALOGUE, MINE] with a theorem of your own.
     """
     checked_run(run)
-    target, delta = _checked_target(epsilon), checked_number("delta", delta, INSIDE_UNIT)
+    target = checked_number("epsilon", epsilon, POSITIVE)
+    if not _LEAST_TARGET <= target <= _MOST_TARGET:
+        raise must_be("epsilon", f"from {_LEAST_TARGET:g} to {_MOST_TARGET:g} for a search", f"{target:g}")
+    delta = checked_number("delta", delta, INSIDE_UNIT)
     free, places = checked_choice("free", free, Free), checked_releases(releases)
     if trials is not None:
         if theorems is not None:
             raise InvalidInput("theorems_with_trials", field="theorems")
         return _calibrated_trial(run, target, delta, checked_trials(trials), free, most_steps, places)
     longest = most_steps if free is not Free.STEPS else checked_count("most_steps", most_steps)
-    _check_beforehand(run.user_records * run.prior_mu, target, delta)
+    before = GaussianDP(run.user_records * run.prior_mu)  # no noise makes up for what was released before training
+    if (spent := before.epsilon(delta)) >= target:
+        raise Unavailable("spent_beforehand", field="prior_mu", mu=before.mu, spent=spent, epsilon=target, delta=delta)
     asked, proofs = target, checked_theorems(theorems)
     with as_one("calibrating"):
         for _ in range(_MOST_TRIES):
@@ -134,24 +139,11 @@ def _found(run: Run, free: Free, meets: Meets, longest: int) -> Run:
     return least_noise(as_executed(run), meets.epsilon, meets.delta, meets.releases, meets.theorems)
 
 
-def _checked_target(epsilon: float) -> float:
-    target = checked_number("epsilon", epsilon, POSITIVE)
-    if not _LEAST_TARGET <= target <= _MOST_TARGET:
-        raise must_be("epsilon", f"from {_LEAST_TARGET:g} to {_MOST_TARGET:g} for a search", f"{target:g}")
-    return target
-
-
-def _check_beforehand(mu: float, target: float, delta: float) -> None:
-    """Refuse targets that what was released before training exceeds: no noise makes up for that."""
-    spent = GaussianDP(mu).epsilon(delta)
-    if spent >= target:
-        raise Unavailable("spent_beforehand", field="prior_mu", mu=mu, spent=spent, epsilon=target, delta=delta)
-
-
 def longest_run(run: Run, meets_target: Meets, most_steps: int) -> Run:
     """Return the longest run that meets the target, in whole epochs for batches in passes."""
     unit = run.batches.per_epoch if run.batches.passes else 1
-    longest = _longest(run, most_steps)
+    per_step = [run.step_size, getattr(run.noise, run.noise.size), run.clip]  # one entry per step: no longer than that
+    longest = min([most_steps, *(len(value) for value in per_step if isinstance(value, tuple))])
 
     def meets(count: int) -> bool:
         return meets_target(run.first(count * unit))
@@ -168,12 +160,6 @@ def longest_run(run: Run, meets_target: Meets, most_steps: int) -> Run:
         middle = (low + high) // 2
         low, high = (middle, high) if meets(middle) else (low, middle)
     return run.first(low * unit)
-
-
-def _longest(run: Run, most_steps: int) -> int:
-    """Return the most steps that a run can have: one entry per step cannot be made longer."""
-    per_step = [run.step_size, getattr(run.noise, run.noise.size), run.clip]
-    return min([most_steps, *(len(value) for value in per_step if isinstance(value, tuple))])
 
 
 def run_of_nearest_batch_size(run: Run, meets: Meets) -> Run:

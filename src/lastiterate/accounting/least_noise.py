@@ -98,8 +98,8 @@ def least_noise(
         guess, report = looked_up(_by_secants(partial(excess, report.best.theorem, rung), guess, _NEAR), report)
 
     for _ in range(_MOST_ROUNDS):
-        best, closeness = (report.best.theorem, best_rung(report.best, delta)), _closeness(report)
-        gaussian = bool(report.mu)
+        best, gaussian = (report.best.theorem, best_rung(report.best, delta)), bool(report.mu)
+        closeness = 1e-7 if gaussian else 4e-7  # bounds that are searched on grids do not move evenly
         if not gaussian:
             guess = _on_rung(partial(excess, *best), guess, closeness)
             report = accounted(guess)
@@ -142,11 +142,6 @@ def _by_secants(excess: Callable[[float], float], guess: float, close: float) ->
         slope, value, moved = (following - value) / step, following, moved + step
     # A quarter of the closeness beyond the root: there the search ends.
     return moved - (value + 1e-7) / slope if abs(value) < 1 and -20 < slope < -0.05 else guess
-
-
-def _closeness(report: Report) -> float:
-    """Tolerance of the logarithm of the noise: bounds that are searched on grids do not move evenly."""
-    return 1e-7 if report.mu else 4e-7
 
 
 def epsilon_by(theorem: Theorem, process: Process, delta: float, rung: int | None = None) -> float:
@@ -217,13 +212,10 @@ def _next(tried: list[tuple[float, float]], aim: float, low: float, high: float)
     if not 0 < total < math.inf:
         guess = spent / 10 if total else 2 * spent
     else:
-        guess = spent * min(max(aim / total, 1e-3), 2.0) ** (1 / _slope(before, tried[-1]))
+        slope = 1.0
+        if before[0] != spent and 0 < before[1] < math.inf:
+            slope = min(max(math.log(total / before[1]) / math.log(spent / before[0]), 0.2), 5.0)
+        guess = spent * min(max(aim / total, 1e-3), 2.0) ** (1 / slope)
     if low < guess < high:
         return guess
     return math.sqrt(low * high) if low > 0 and math.isfinite(high) else guess
-
-
-def _slope(one: tuple[float, float], other: tuple[float, float]) -> float:
-    if one[0] == other[0] or not 0 < one[1] < math.inf:
-        return 1.0
-    return min(max(math.log(other[1] / one[1]) / math.log(other[0] / one[0]), 0.2), 5.0)

@@ -73,12 +73,8 @@ def check_budget_certificate(content: dict[str, Any], question: Question) -> Ver
         assumptions=tuple(dict.fromkeys(_assumptions(terms, entries))),
         grade="recomputed",
         unit=terms.unit,
-        entries=tuple(_grade(entry) for entry in entries),
+        entries=tuple(str(one.certificate["grade"]) if one.certificate else "stated" for one in entries),
     )
-
-
-def _grade(entry: BudgetEntry) -> str:
-    return str(entry.certificate["grade"]) if entry.certificate else "stated"
 
 
 def _miscounted(entry: BudgetEntry, terms: Terms) -> Verdict | None:

@@ -68,7 +68,9 @@ def check_forgetting_certificate(content: dict[str, Any], question: Question) ->
         return rejected(caveats[0])
     if question.run is not None and described != question.run:
         return rejected("another_run")
-    requests, grade = _requests(claim), content["grade"]
+    counts = _counts("removals", claim["removals"], 1), _counts("steps", claim["steps"], 0)
+    requests = Requests(*counts, checked_releases(claim["releases"]), *(_flag(name, claim) for name in _FLAGS))
+    grade = content["grade"]
     theorem = theorems_for(requests).get(content["theorem"])
     if theorem is None or grade not in GRADES or (grade == Grade.REPLAYED.value and theorem.places is None):
         return rejected("theorem_not_for_claim", theorem=content["theorem"])
@@ -96,11 +98,6 @@ def check_forgetting_certificate(content: dict[str, Any], question: Question) ->
         removed=requests.records,
         further=sum(requests.steps),
     )
-
-
-def _requests(claim: dict[str, Any]) -> Requests:
-    removals, steps = _counts("removals", claim["removals"], 1), _counts("steps", claim["steps"], 0)
-    return Requests(removals, steps, checked_releases(claim["releases"]), *(_flag(name, claim) for name in _FLAGS))
 
 
 def _flag(name: str, claim: dict[str, Any]) -> bool:

@@ -95,7 +95,9 @@ def _least_steps(run: Run, requests: Requests, goal: tuple[float, float], most: 
     """Search the least number of steps that meets the goal by doubling and halving: more steps hide more."""
     target, delta = goal
     unit = run.batches.per_epoch if run.batches.passes else 1
-    released = _next_release(run, requests)
+    # From the next release of an iterate on, nothing more is forgotten.
+    now = run.steps + sum(requests.steps)
+    released = next((place - now for place in requests.releases if place >= now), None)
     most = min(most, released) if released is not None else most
 
     def epsilon(count: int) -> float:
@@ -113,12 +115,6 @@ def _least_steps(run: Run, requests: Requests, goal: tuple[float, float], most: 
         middle = (low + high) // 2
         low, high = (middle, high) if epsilon(middle) > target else (low, middle)
     return high * unit
-
-
-def _next_release(run: Run, requests: Requests) -> int | None:
-    """Return how many steps after the last request an iterate is released: from then on nothing more is forgotten."""
-    now = run.steps + sum(requests.steps)
-    return next((place - now for place in requests.releases if place >= now), None)
 
 
 def _not_enough(run: Run, steps: int, epsilon: float, goal: tuple[float, float], released: bool) -> Unavailable:
