@@ -94,7 +94,7 @@ def _quick(run: Run, before: Run) -> tuple[Theorem, ...]:
 
 
 def _drawn(run: Run, batches: Batches) -> Iterator[Change]:
-    """Batches that are drawn otherwise, as large and as often."""
+    """Yield the run with batches that are drawn otherwise, as large and as often."""
     try:
         changed = replace(run, batches=batches, steps=run.steps)
     except LastIterateError:  # no such neighbours, or no such noise
@@ -103,13 +103,13 @@ def _drawn(run: Run, batches: Batches) -> Iterator[Change]:
 
 
 def _without_optimizer(run: Run) -> Iterator[Change]:
-    """Momentum keeps theorems on hidden states away, or makes them weaker."""
+    """Yield the run with plain steps: momentum keeps theorems on hidden states away, or makes them weaker."""
     if not run.optimizer.plain:
         yield "with_plain_steps", {"optimizer": run.optimizer.described}, replace(run, optimizer=PLAIN)
 
 
 def _shorter_steps(run: Run) -> Iterator[Change]:
-    """So that steps no longer move iterates apart, or hardly; with as much noise beside the gradients."""
+    """Yield shorter steps that move iterates apart hardly or not at all, with as much noise beside the gradients."""
     if not (math.isfinite(run.loss.smoothness) and run.process.contraction > 1):
         return
     share = run.batches.usual_sizes(math.log(RARE)).largest_share
@@ -131,7 +131,7 @@ def _beside_gradients(run: Run) -> float:
 
 
 def _clipped(run: Run) -> Iterator[Change]:
-    """At half of the norm that gradients can have: the noise stays as it is."""
+    """Yield the run clipped at half of the norm that gradients can have, with the same noise."""
     longest = min(run.loss.gradient_bound, run.loss.gradient_sensitivity)
     kind = kind_named("loss", run.loss.kind)
     if run.clip is not None or kind is None or not math.isfinite(longest):
@@ -144,7 +144,7 @@ def _clipped(run: Run) -> Iterator[Change]:
 
 
 def _decaying(run: Run) -> Iterator[Change]:
-    """Weight decay makes steps contract, where they do not move iterates apart."""
+    """Yield the run with weight decay, which makes steps contract that do not move iterates apart."""
     if run.decay or run.process.contraction > 1:
         return
     for part in _DECAYS:
@@ -154,7 +154,7 @@ def _decaying(run: Run) -> Iterator[Change]:
 
 
 def _bounded(run: Run) -> Iterator[Change]:
-    """Iterates that cannot leave a ball meet again."""
+    """Yield the run projected on balls: iterates that cannot leave one meet again."""
     loss, bound = run.loss, min(run.loss.gradient_bound, run.loss.gradient_sensitivity)
     if math.isfinite(run.domain.diameter) or run.process.contraction > 1:
         return

@@ -79,7 +79,7 @@ def least_noise(
         return aim.excess(epsilon_by(theorem, process, delta, rung))
 
     def looked_up(log_factor: float, otherwise: Report) -> tuple[float, Report]:
-        """What is best there, and a better guess if that is Gaussian."""
+        """Return a better guess if the best guarantee there is Gaussian, and the report there."""
         try:
             found = accounted(log_factor)
         except LastIterateError:
@@ -161,7 +161,10 @@ def as_executed(run: Run) -> Run:
 
 
 class Meets:
-    """Whether some theorem proves a run to meet the target. Composition is quick, and the one that met last comes first."""
+    """A predicate of runs: whether some theorem proves that a run meets the target.
+
+    Theorems about every iterate are quick and come first, but for the one that met the target last.
+    """
 
     def __init__(
         self, epsilon: float, delta: float, releases: Iterable[int], theorems: tuple[Theorem, ...] = CATALOGUE

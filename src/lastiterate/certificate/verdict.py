@@ -17,7 +17,7 @@ from lastiterate.theorems.theorem import Theorem
 
 @dataclass(frozen=True)
 class Question:
-    """What a certificate is checked against, beside itself.
+    """Options of a check: what a certificate is held against, beside itself.
 
     `run`: the run that it must be about, if one is given, which sentences call `called`. `theorems`: those that may prove it
     although they are not part of the library.
@@ -30,7 +30,7 @@ class Question:
 
 @dataclass(frozen=True)
 class Rejection:
-    """Why a certificate is rejected: a code and its values; `str` is the sentence."""
+    """The reason of a rejection: a code and its values; `str` is the sentence."""
 
     code: str
     values: tuple[tuple[str, Any], ...] = ()
@@ -41,7 +41,7 @@ class Rejection:
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether a certificate proves its claim: ε, δ, the releases and the assumptions; or why it does not.
+    """The answer of `verify`: the claim that a certificate proves, with its assumptions; or why it does not prove it.
 
     `rejection` says so by a code and its values, `reason` in a sentence.
     """
@@ -60,7 +60,7 @@ class Verdict:
 
     @property
     def reason(self) -> str:
-        """Why it is rejected; "" if it is not."""
+        """Sentence on why the certificate is rejected; "" if it is not."""
         return "" if self.rejection is None else str(self.rejection)
 
     def __repr__(self) -> str:

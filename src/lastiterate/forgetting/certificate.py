@@ -30,7 +30,7 @@ _FLAGS = "adaptive", "separate"
 
 @dataclass(frozen=True, repr=False)
 class ForgettingVerdict(Verdict):
-    """Whether a certificate proves that `removed` records are forgotten after `further` steps, of `steps` in all."""
+    """The verdict on a plan: that `removed` records are forgotten after `further` steps, of `steps` in all."""
 
     removed: int = 0
     further: int = 0
