@@ -365,7 +365,7 @@ NO_BORDERS = {
     "theorems.shift_engine._MOST_GROWN": REFUSES,
     "theorems.window_tail._MOST_HIDDEN": EFFORT,
     "kernel.check._MOST_PAIRS": "other pairs of a certificate are not looked at, and count as not compared",
-    "kernel.read._MOST_STEPS": REFUSES,
+    "kernel.check.MOST_STEPS": REFUSES,
     "shift.momentum._LARGEST_LOG": FLOATS,
     "shift.schedule._LARGEST_LOG": FLOATS,
     "mixing.distances._LARGEST_PAYMENT": EFFORT,

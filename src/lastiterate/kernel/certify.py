@@ -31,7 +31,7 @@ def certify(steps: Steps, start: int, payments: Floats, along: Along = iter) -> 
 
     A payment larger than what is left pays what is left; so does the last one, whatever it says. `along` may watch.
     """
-    if start < 0 or not payments.size or len(payments) != len(steps) - start or not (payments >= 0).all():
+    if start < 0 or not payments.size or payments.shape != (len(steps) - start,) or not (payments >= 0).all():
         raise Refused(f"payments must be >= 0, one for each of the {len(steps)} steps after start.")
     mu = _cost(steps, start, payments, _pay, along)
     # Beyond the range of floats the distance may grow and come back: the slower way follows it there.

@@ -33,7 +33,6 @@ _LEAST_SQUARE = 1e-300  # more than all squares that underflow come to
 _CHUNK = 1 << 16
 
 FACTS = ("center", "radius", "movement", "decay", "rough")
-Segment = tuple[int, bool, float, bool]  # length, whether it pays off or prepays, its last r, whether nothing is left
 
 
 class TooLarge(Refused):
@@ -91,11 +90,6 @@ class Kept:
         """What is surely kept."""
         return np.maximum(self.center - self.lost, 0.0)
 
-    @property
-    def constant(self) -> bool:
-        """Whether every step that can keep anything keeps as much."""
-        return bool((self.lost[1:] == self.lost[-1]).all())
-
     def part(self, first: int, last: int) -> Kept:
         return Kept(self.center[first:last], self.lost[first:last])
 
@@ -142,71 +136,9 @@ def _moved(smooth: Smooth, noise: Floats, largest: float, farthest: float) -> Fl
     return np.array(moved) * (1 + 8 * _ULP)
 
 
-def walked(steps: Steps, given: Kept, segments: list[Segment]) -> Floats:
-    """A path, −b where something is prepaid and ρ where something is left: noise²·r is paid.
-
-    From the end of each segment backwards r falls by L or by what is kept. Any path is valid: nothing here needs belief.
-    """
-    least, left, at, path = given.least, 0.0, 0, np.zeros(len(steps))
-    for length, paying_off, last, settled in segments:
-        if at + length > len(steps):
-            break
-        rates = (steps.lipschitz if paying_off else least)[at : at + length]
-        due = np.cumprod(np.append(last, rates[:0:-1]))[::-1] * np.square(steps.noise[at : at + length])
-        if settled and paying_off and greatest(rates) > 1:  # rounding would grow on its way: from the end backwards
-            path[at : at + length] = _backwards(steps.part(at, at + length), due)
-        else:
-            left = _onwards(steps.part(at, at + length), least[at : at + length], due, left, path[at : at + length])
-        at += length
-        if settled:
-            path[at - 1] = left = 0.0
-    if at != len(steps):
-        raise Refused(f"the segments of a schedule must have {len(steps)} steps.")
-    return _repaired(steps, given, path)
-
-
-def _onwards(steps: Steps, least: Floats, due: Floats, left: float, path: Floats) -> float:
-    """What is left after each of these steps, into `path`; and after the last."""
-    for first in range(0, len(steps), _CHUNK):
-        cut = slice(first, first + _CHUNK)
-        rows = (steps.sensitivity[cut], due[cut], steps.lipschitz[cut], least[cut])
-        found = []
-        for push, payment, up, down in zip(*(row.tolist() for row in rows), strict=True):
-            left = (up if left > 0 else down) * left + push - payment if left else push - payment
-            found.append(left)
-        path[cut] = found
-    return left
-
-
-def _backwards(steps: Steps, due: Floats) -> list[float]:
-    """What is left after each of these steps if nothing is left after the last."""
-    left, found = 0.0, [0.0]
-    rows = (steps.sensitivity[:0:-1], due[:0:-1], steps.lipschitz[:0:-1])
-    for push, payment, up in zip(*(row.tolist() for row in rows), strict=True):
-        left = max((left + payment - push) / up, 0.0) if up else 0.0
-        found.append(left)
-    return found[::-1]
-
-
-def _repaired(steps: Steps, given: Kept, path: Floats) -> Floats:
-    """The same with b_t ≥ c·b_{t−1} − s, from the end backwards; and b = 0 where the next step keeps nothing."""
-    path[-1] = 0.0
-    path[:-1][(given.least[1:] <= 0) & (path[:-1] < 0)] = 0.0
-    prepaid = np.maximum(-path, 0.0)
-    most = (prepaid[1:] + steps.sensitivity[1:]) / given.center[1:]
-    if (prepaid[:-1] <= most * (1 - _CANCELLED)).all():
-        return path
-    rows = list(zip(prepaid.tolist(), steps.sensitivity.tolist(), given.center.tolist(), strict=True))
-    found, after = [0.0], 0.0
-    for (before, _, _), (_, push, center) in zip(rows[-2::-1], rows[:0:-1], strict=True):
-        after = min(before, (after + push) / center * (1 - _CANCELLED))
-        found.append(after)
-    return np.where(path < 0, -np.array(found[::-1]), path)
-
-
 def price(steps: Steps, given: Kept, path: Floats) -> tuple[float, float, float]:
     """An upper bound on μ for this path; the largest payment of a step that leaves something prepaid, and of all steps."""
-    if len(path) != len(steps) or path[-1] != 0:
+    if path.shape != (len(steps),) or path[-1] != 0:
         raise Refused("a path must have an entry for each step, and end with nothing.")
     squares, prepaying, largest = [0.0], 0.0, 0.0
     for first in range(0, len(steps), _CHUNK):
@@ -235,9 +167,9 @@ def payments(steps: Steps, given: Kept, before: Floats, after: Floats) -> Floats
 
 
 @np.errstate(all="ignore")  # what leaves the range of floats costs ∞, and what is then no number is refused
-def prepaid_mu(steps: Steps, smooth: Smooth, given: Kept, segments: list[Segment], largest: float) -> float:
-    """μ of a stretch by this schedule. What rounding adds to a push, in whatever direction, is paid where it comes."""
-    mu, prepaying, most = price(steps, given, walked(steps, given, segments))
+def prepaid_mu(steps: Steps, smooth: Smooth, given: Kept, path: Floats, largest: float) -> float:
+    """μ of a stretch along this path. What rounding adds to a push, in whatever direction, is paid where it comes."""
+    mu, prepaying, most = price(steps, given, path)
     extra = np.where(steps.sensitivity > 0, smooth.rough, 0.0)
     # Where weights decay, how far the iterate moves depends on all payments before; else on those that prepay alone.
     if not (most if smooth.decay.any() else prepaying) + extra.max() <= largest:
