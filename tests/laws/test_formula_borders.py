@@ -173,7 +173,7 @@ BORDERS = (
     ),
     Border("theorems.shift_engine", "_FEW_STEPS", 5, by("shift-engine"), ALIKE, 1 + 1e-6),
     Border(
-        "shift.schedule",
+        "shift.distance_bounds",
         "_MOST_STEPS",
         4,
         by("shift-engine"),
@@ -367,7 +367,7 @@ NO_BORDERS = {
     "kernel.check._MOST_PAIRS": "other pairs of a certificate are not looked at, and count as not compared",
     "kernel.check.MOST_STEPS": REFUSES,
     "shift.momentum._LARGEST_LOG": FLOATS,
-    "shift.schedule._LARGEST_LOG": FLOATS,
+    "shift.distance_bounds._LARGEST_LOG": FLOATS,
     "mixing.distances._LARGEST_PAYMENT": EFFORT,
     "mixing.layers._MOST_BLOCKS": EFFORT,
     "curves.transformed._FEW_QUESTIONS": "more are answered together, by a table whose chords lie above",

@@ -263,7 +263,7 @@ MUTANTS = (
     ),
     Mutant(
         "one block that forgets the distance it starts from",
-        "shift/schedule.py",
+        "shift/distance_bounds.py",
         "return np.asarray((distance * carried + push * _powers(factor, lengths)) / np.sqrt(_powers(factor**2, lengths)))",
         "return np.asarray((push * _powers(factor, lengths)) / np.sqrt(_powers(factor**2, lengths)))",
         "tests/shift/test_one_block.py",
@@ -1898,7 +1898,7 @@ MUTANTS = (
     ),
     Mutant(
         "beyond the border: many steps that are alike count as one",
-        "shift/schedule.py",
+        "shift/distance_bounds.py",
         "_blocks(0.0, push, factor, np.array([steps]))",
         "_blocks(0.0, push, factor, np.array([1]))",
         BORDERS,
