@@ -22,7 +22,7 @@ from lastiterate.certificate.codec import read_proof
 from lastiterate.kernel import check as kernel
 from lastiterate.kernel.check import MOST_STEPS, Claim, Prepayment, Proof, Proved
 from lastiterate.kernel.gaussian import log_average, log_delta
-from lastiterate.kernel.prepaid import Smooth
+from lastiterate.kernel.prepaid import Kept, Smooth
 from lastiterate.kernel.steps import Refused, Steps, greatest
 from lastiterate.shift.optimise import best_schedule
 from lastiterate.shift.schedule import Schedule, blocks
@@ -288,6 +288,15 @@ def test_whatever_a_schedule_answers_is_checked(start: int, payments: np.ndarray
         kernel.proved(replace(proof, schedules={2: [lambda steps: (start, payments)]}))
 
 
+def test_a_schedule_may_not_change_the_steps_that_it_is_checked_against() -> None:
+    def louder(steps: Steps) -> tuple[int, np.ndarray]:
+        steps.noise[:] = 100.0
+        return 0, np.zeros(3)
+
+    with pytest.raises(ValueError, match="read-only"):
+        kernel.proved(replace(read_proof(PROOF), schedules={2: [louder]}))
+
+
 GIVEN_BACK = np.array([0.0, -3.0, 0.0, 0.0, 0.0, 0.0])
 
 
@@ -300,6 +309,13 @@ def test_whatever_path_a_schedule_answers_is_checked(path: np.ndarray) -> None:
         schedules = {place: [lambda steps, kept: path] for place in range(3)}
         return replace(read_proof(PROOF), schedules=schedules, prepayment=Prepayment(smooth, 4.0, 1e-9, 1))
 
+    def keeping_more(steps: Steps, kept: Kept) -> np.ndarray:
+        kept.center[:] = 100.0
+        return nothing
+
+    schedules = {place: [keeping_more] for place in range(3)}
+    with pytest.raises(ValueError, match="read-only"):
+        kernel.proved(replace(along(nothing), schedules=schedules))
     assert kernel.proved(along(nothing)).mus == pytest.approx([math.sqrt(0.5)] * 3)
     with pytest.raises(Refused, match=r"path must have|must be kept"):
         kernel.proved(along(path))

@@ -27,7 +27,7 @@ Along = Callable[[range], Iterable[int]]
 
 
 def certify(steps: Steps, start: int, payments: Floats, along: Along = iter) -> float:
-    """An upper bound on μ for these payments, one for each step after the first `start`.
+    """Return an upper bound on μ for these payments, one for each step after the first `start`.
 
     A payment larger than what is left pays what is left; so does the last one, whatever it says. `along` may watch.
     """
@@ -61,7 +61,7 @@ def _cost(steps: Steps, start: int, payments: Floats, pay: Pay, along: Along = i
 
 
 def _pay(factors: Floats, pushes: Floats, due: Floats, left: Left) -> tuple[Floats, Left]:
-    """Go through the steps; what is really paid, and what is left, rounded up throughout."""
+    """Go through the steps, and return what is really paid and what is left, rounded up throughout."""
     rest, least, settled = left[0], _LEAST, []
     for at, factor, push, payment in _rows(factors, pushes, due):
         owed = factor * rest + push if rest else push  # an infinite factor times nothing is nothing
@@ -73,7 +73,7 @@ def _pay(factors: Floats, pushes: Floats, due: Floats, left: Left) -> tuple[Floa
 
 
 def _pay_widely(factors: Floats, pushes: Floats, due: Floats, left: Left) -> tuple[Floats, Left]:
-    """The same, for what leaves the range of floats on its way; slower."""
+    """Go through the steps as `_pay` does, slower, with distances that leave the range of floats on their way."""
     (rest, shrunk), settled = left, []
     for at, factor, push, payment in _rows(factors, pushes, due):
         unit = _SHRINK**shrunk

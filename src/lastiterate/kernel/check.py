@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -17,8 +17,8 @@ from .certify import certify
 from .gaussian import log_average, log_delta
 from .hidden import HiddenPlaces, pair_mus
 from .places import Places
-from .prepaid import FACTS, Smooth, kept, prepaid_mu, prepaid_places, when_prepaid
-from .steps import Floats, Refused
+from .prepaid import FACTS, Kept, Smooth, kept, prepaid_mu, prepaid_places, when_prepaid
+from .steps import Floats, Refused, Steps
 
 MOST_STEPS = 50_000_000  # so that no small file asks for hours
 _MOST_PAIRS = 1000  # the others are not looked at, for the same reason
@@ -29,6 +29,7 @@ _FAR = 16.0  # times the displacement: beyond it, what is computed and what is p
 # For each stretch between two releases, a function of its steps: (start, payments), as `certify` takes them; or, where
 # noise may come before a turn, a function of its steps and of what they keep: the path, as `prepaid_mu` takes it.
 Parts = Sequence[Callable[..., Any]]
+Seen = TypeVar("Seen", Steps, Kept)
 Price = Callable[[tuple[int, ...], Parts], list[float]]  # μ of each stretch, for a record at these places
 
 
@@ -56,7 +57,7 @@ class Prepayment:
 
 @dataclass(frozen=True, eq=False)
 class Hiding:
-    """For each place its share (`hidden`), and schedules for a record at one place and its neighbour at another."""
+    """Of a hidden place: the share of each place, and schedules for a record at one and its neighbour at another."""
 
     shares: Mapping[int, float]
     pairs: Sequence[tuple[tuple[int, int], Parts]]
@@ -188,25 +189,25 @@ def _mu(places: Places, at: tuple[int, ...], parts: Parts | None, price: Price) 
 
 
 def _with(prior_mu: float, price: Price) -> Price:
-    """What was released before is a part of everything released, at every place and for every two of them."""
+    """Return `price` with what was released before, which is a part of everything released at every place."""
     return lambda at, parts: [*price(at, parts), prior_mu]
 
 
 def _by_blocks(places: Places, displacement: float) -> Price:
-    """Payments after the turns. The computed iterates are a little away from those of the proof, on both data sets."""
+    """Price payments after the turns. Computed iterates are a little away from those of the proof, on both data sets."""
 
     def price(at: tuple[int, ...], parts: Parts) -> list[float]:
         mus = []
         for steps, pay in zip(places.stretches(*at), parts, strict=True):
             if steps is not None:
-                mus.append(certify(steps, *pay(steps)))
+                mus.append(certify(steps, *pay(_read_only(steps))))
         return [math.hypot(*mus) + 2 * displacement]
 
     return price
 
 
 def _by_paths(places: Places, prepayment: Prepayment) -> Price:
-    """Paths that may prepay: all steps count, those before the first turn, too."""
+    """Price paths that may prepay: all steps count, those before the first turn, too."""
     smooth, largest = prepayment.smooth, prepayment.largest
     keeping = kept(smooth, places.steps.noise, largest, prepayment.slack, prepayment.functions)
 
@@ -214,11 +215,19 @@ def _by_paths(places: Places, prepayment: Prepayment) -> Price:
         mus, facts = [0.0], smooth.pushed(places.exchange if len(at) > 1 else 1.0)
         for steps, ends, path in zip(places.dense(*at), places.ends, parts, strict=True):
             if steps.sensitivity.any():
-                given = keeping.part(*ends)
-                mus.append(prepaid_mu(steps, facts.part(*ends), given, path(steps, given), largest))
+                given = _read_only(keeping.part(*ends))
+                mus.append(prepaid_mu(steps, facts.part(*ends), given, path(_read_only(steps), given), largest))
         return mus
 
     return price
+
+
+def _read_only(given: Seen) -> Seen:
+    """Return the steps, or what they keep, as a schedule may see them: what it is checked against it must not change."""
+    for values in vars(given).values():
+        if isinstance(values, np.ndarray):
+            values.flags.writeable = False
+    return given
 
 
 def _hidden(places: Places, own: dict[int, float], hiding: Hiding, price: Price) -> HiddenPlaces:

@@ -62,15 +62,15 @@ class Smooth:
         return all(x.strides == (0,) or x.size == 1 for x in arrays) and float(self.center[0]) <= 1
 
     def like_the_first(self, steps: int) -> Smooth:
-        """Of so many steps, each like the first."""
+        """Return the facts of so many steps, each like the first."""
         return self._each(lambda values: np.broadcast_to(values[0], steps))
 
     def part(self, first: int, last: int) -> Smooth:
-        """Of steps `first` to `last`, the latter left out."""
+        """Return the facts of the steps `first` to `last`, the latter left out."""
         return self._each(lambda values: values[first:last])
 
     def pushed(self, times: float) -> Smooth:
-        """Where pushes, and what rounding adds to them, are so many times as large."""
+        """Return the facts where pushes, and what rounding adds to them, are so many times as large."""
         return self if times == 1 else replace(self, rough=self.rough * times)
 
     def _each(self, change: Callable[[Floats], Floats]) -> Smooth:
@@ -87,7 +87,7 @@ class Kept:
 
     @property
     def least(self) -> Floats:
-        """What is surely kept."""
+        """The part of what is prepaid that a step surely keeps."""
         return np.maximum(self.center - self.lost, 0.0)
 
     def part(self, first: int, last: int) -> Kept:
@@ -95,7 +95,7 @@ class Kept:
 
 
 def kept(smooth: Smooth, noise: Floats, largest: float, slack: float, functions: int) -> Kept:
-    """For payments up to `largest`, with probability 1 − slack, and so many different U."""
+    """Return what steps keep if payments are up to `largest`, with probability 1 − slack, for so many different U."""
     if not (_LEAST_SLACK <= slack < 1 and largest >= 0 and functions >= 1 and smooth.rank >= 1 and smooth.start >= 0):
         raise Refused(
             f"slack must be from {_LEAST_SLACK:g} to 1, payments and the start at least 0, functions and rank at least 1."
@@ -110,7 +110,7 @@ def kept(smooth: Smooth, noise: Floats, largest: float, slack: float, functions:
 
 
 def longest(rank: int, probability: float) -> float:
-    """Which a standard normal vector of this dimension exceeds with no greater probability, rounded up."""
+    """Return a length that a standard normal vector of this dimension exceeds with no greater probability."""
     found = float(np.sqrt(chdtri(rank, probability))) * (1 + 1e-9)
     if chdtrc(rank, found * found) * (1 + 1e-9) <= probability:
         return found
@@ -118,7 +118,7 @@ def longest(rank: int, probability: float) -> float:
 
 
 def _moved(smooth: Smooth, noise: Floats, largest: float, farthest: float) -> Floats:
-    """How far a step may take the iterate, as far as U sees it."""
+    """Return how far each step may take the iterate, as far as U sees it."""
     if not smooth.decay.any():
         once = smooth.movement.strides == noise.strides == (0,)
         way, std = (smooth.movement[:1], noise[:1]) if once else (smooth.movement, noise)
@@ -154,7 +154,7 @@ def price(steps: Steps, given: Kept, path: Floats) -> tuple[float, float, float]
 
 
 def payments(steps: Steps, given: Kept, before: Floats, after: Floats) -> Floats:
-    """What steps pay at most that start and end there, rounded up; refused where what is prepaid would be given back."""
+    """Return the most that steps between these pay, rounded up; refuse them if what is prepaid would be given back."""
     prepaid, rest, kept_prepaid, left = (np.maximum(x, 0.0) for x in (-before, before, -after, after))
     carried = given.center * prepaid
     given_back = carried * (1 + 4 * _ULP) - steps.sensitivity * (1 - 4 * _ULP) > kept_prepaid
@@ -178,7 +178,7 @@ def prepaid_mu(steps: Steps, smooth: Smooth, given: Kept, path: Floats, largest:
 
 
 def when_prepaid(places: Places, smooth: Smooth) -> Places:
-    """The same: unless all steps are alike in everything, no place stands for another."""
+    """Return the places, none of which stands for another unless all steps are alike in everything."""
     return places if places.steps.alike and smooth.alike else replace(places, each=True)
 
 
@@ -199,7 +199,7 @@ def prepaid_places(places: Places, smooth: Smooth, largest: float, times: float)
 
 
 def largest_payment(steps: Steps, smooth: Smooth, times: float) -> float:
-    """Of the best schedule, whatever the turns, with all steps alike: s, or s·(1 + L)/(1 + L^T) if L < 1; so many times."""
+    """Return `times` the largest payment of the best schedule of steps all alike: s, or s·(1 + L)/(1 + L^T) if L < 1."""
     factor = float(steps.lipschitz[0])
     more = 1.0 if factor >= 1 else (1 + factor) / (1 + factor ** len(steps)) * _UP
     return (more * greatest(steps.sensitivity) + greatest(smooth.rough)) * times * _UP

@@ -1,5 +1,7 @@
 """How far apart two runs can be, and what noise leaves of it, when a step has two bounds on how it moves them apart.
 
+All of it is believed: certificates by theorems that ask for these bounds are recomputed, and not replayed.
+
 A step maps a distance z to at most lipschitz·z + sensitivity, and to at most retain·z + drift: the first is the better one
 for small z, the second for large z (clipped gradients, whatever the curvature). Each step may use either, so the better of
 the two maps needs no grid: of a schedule that pays z down, the first steps use the second and the others the first.
@@ -43,28 +45,28 @@ class Maps:
 
     @property
     def alike(self) -> tuple[float, float, float, float, float]:
-        """(sensitivity, lipschitz, drift, retain, noise) of the first step, and of all where they are alike."""
+        """(sensitivity, lipschitz, drift, retain, noise) of the first step, or of all if they are alike."""
         values = (self.sensitivity, self.lipschitz, self.drift, self.retain, self.noise)
         return tuple(float(value[0]) for value in values)  # type: ignore[return-value]
 
     def without_record(self) -> Maps:
-        """Both runs on the same data. The drift stays: it is the curvature's, not the record's."""
+        """Return the maps of two runs on the same data. The drift stays: it is the curvature's, not the record's."""
         return Maps(np.broadcast_to(0.0, len(self)), self.lipschitz, self.drift, self.retain, self.noise)
 
     def steps(self, switch: int, distance: float) -> Steps:
-        """From this distance on, the first `switch` steps by their drift. A step that nobody counts comes first."""
+        """Return the steps from this distance on, the first `switch` by their drift, after a step that nobody counts."""
         first = np.arange(len(self)) < switch
         pushes, factors = np.where(first, self.drift, self.sensitivity), np.where(first, self.retain, self.lipschitz)
         return Steps(np.append(1.0, pushes), np.append(1.0, self.noise), np.append(1.0, factors), distance)
 
 
 def last_maps(process: Process, count: int) -> Maps:
-    """The last `count` steps."""
+    """Return the maps of the last `count` steps of a process."""
     return _maps(process, slice(len(process) - count, len(process)))
 
 
 def first_maps(process: Process, count: int) -> Maps:
-    """The first `count` steps."""
+    """Return the maps of the first `count` steps of a process."""
     return _maps(process, slice(0, count))
 
 
@@ -82,7 +84,7 @@ def farthest(maps: Maps, diameter: float) -> float:
 
 
 def farthest_along(maps: Maps, diameter: float) -> Floats:
-    """The same after each number of steps, from none to all, gone through one by one."""
+    """How far apart two runs with the same noise can be after 0, 1, 2, … steps, up to all of them; rounded up."""
     if math.isinf(diameter) and math.isinf(extremes(maps.drift)[0]) and extremes(maps.lipschitz)[1] < math.inf:
         return _affine_along(np.broadcast_to(maps.lipschitz, len(maps)), np.broadcast_to(maps.sensitivity, len(maps)))
     distances, distance = np.zeros(len(maps) + 1), 0.0
@@ -144,7 +146,7 @@ def remaining_mu(maps: Maps, distance: float) -> float:
 
 
 def remaining_mus(maps: Maps, distances: Floats) -> Floats:
-    """The same from each of these distances."""
+    """μ of the last iterate after these steps, from two states at each of these distances; rounded up."""
     finite = distances[np.isfinite(distances)]
     found = _without_search(maps, finite) if finite.size else None
     if found is None:
@@ -153,7 +155,7 @@ def remaining_mus(maps: Maps, distances: Floats) -> Floats:
 
 
 def _without_search(maps: Maps, distances: Floats) -> Floats | None:
-    """On the same data, where the best switch has a formula: steps that are all alike, or that have no use for drift."""
+    """μ from each distance on the same data, if the best switch has a formula: steps all alike, or with no use for drift."""
     if extremes(maps.sensitivity) != (0.0, 0.0):
         return None
     if maps.constant:
@@ -167,7 +169,7 @@ def _without_search(maps: Maps, distances: Floats) -> Floats | None:
 
 
 def _by_drift_first(distance: float, maps: Maps) -> float:
-    """All hidden after some steps by their drift, and every push of the others where it comes."""
+    """μ if some steps hide everything by their drift, and every later push is paid for where it comes."""
     push, _, drift, retain, noise = maps.alike
     ends = np.unique(np.geomspace(1, len(maps), min(len(maps), _MOST_ENDS)).astype(np.intp)).tolist()
     costs = [math.hypot(_in_one_block(distance, drift, retain, end), push * math.sqrt(len(maps) - end)) for end in ends]
@@ -175,7 +177,7 @@ def _by_drift_first(distance: float, maps: Maps) -> float:
 
 
 def _in_one_block(distance: float, push: float, factor: float, steps: int) -> float:
-    """All steps alike, factor ≤ 1: pushes are concave over weights, so that the best schedule is one block."""
+    """μ·noise of steps that are all alike, factor ≤ 1: pushes are concave over weights, so that one block is best."""
     if factor == 0:
         return push
     if math.isinf(push):
@@ -188,7 +190,7 @@ def _in_one_block(distance: float, push: float, factor: float, steps: int) -> fl
 
 
 def _searched(maps: Maps, distance: float) -> float:
-    """Over the number of steps that use their drift: a ladder, then a finer one around its best."""
+    """The least μ over how many steps use their drift: some numbers first, then others around the best of them."""
     if not np.isfinite(maps.drift).all():
         return _from(maps, distance, 0)
     count = len(maps)
@@ -203,7 +205,7 @@ def _searched(maps: Maps, distance: float) -> float:
 
 
 def _from(maps: Maps, distance: float, switch: int) -> float:
-    """What the last iterate reveals, from this distance on; the step that nobody counts is left out."""
+    """μ of the last iterate from this distance on, the first `switch` steps by their drift."""
     steps = maps.steps(switch, distance)
     if not np.isfinite(steps.lipschitz[1:]).all():
         return _all_at(steps, switch)
@@ -215,7 +217,7 @@ def _from(maps: Maps, distance: float, switch: int) -> float:
 
 
 def _all_at(steps: Steps, switch: int) -> float:
-    """Beyond the switch nothing is known of what a step does to a distance: it has to be gone by then."""
+    """μ if nothing is known of what steps beyond the switch do to a distance: it has to be gone by then."""
     if switch == 0:
         return certify(steps, 1, np.full(len(steps) - 1, np.inf))
     before, after = steps.part(0, switch + 1), steps.part(switch + 1, len(steps))
@@ -336,13 +338,13 @@ def from_anywhere(push: float, factor: float, noise: float, diameter: float, ste
 
 
 def _blocks(distance: float, push: float, factor: float, lengths: np.ndarray) -> Floats:
-    """S/√U for a factor of at most 1."""
+    """μ·noise = S/√U of one block of each length, for a factor of at most 1."""
     carried = np.exp(lengths * math.log(factor)) if factor > 0 else np.zeros(lengths.shape)
     return np.asarray((distance * carried + push * _powers(factor, lengths)) / np.sqrt(_powers(factor**2, lengths)))
 
 
 def _until_it_bends(distance: float, push: float, factor: float, lengths: np.ndarray) -> float:
-    """The same for a factor above 1: feasible as long as S/U, carried to one place, has only fallen."""
+    """The least S/√U for a factor above 1, of blocks that are feasible: S/U, carried to one place, has only fallen."""
     if not lengths.size:
         return math.inf
     logs = lengths * math.log(factor)

@@ -27,7 +27,7 @@ _FEW, _GAPS = 8, 2  # turns that are worth no shortcut, and so many gaps more at
 
 @np.errstate(all="ignore")
 def best_path(steps: Steps, given: Kept) -> list[Segment]:
-    """For all steps between two releases, the pushes of one record among them."""
+    """Return the best path through all steps between two releases, the pushes of one record among them."""
     ends = _ends(steps, given)
     if ends is None:
         slopes = best_slopes(steps.sensitivity, steps.noise, given.least, np.maximum(steps.lipschitz, given.least))
@@ -297,7 +297,7 @@ class _Pieces:
         self.factor, self.slope, self.constant = 1.0, 0.0, 0.0
 
     def undergo(self, factor: float, slope: float, constant: float) -> None:
-        """A factor 0 takes all pieces out of sight."""
+        """Apply a step to all pieces; a factor 0 takes them out of sight."""
         if factor == 0:
             self.entries.clear()
             self.factor, self.slope, self.constant = 1.0, 0.0, 0.0

@@ -121,7 +121,7 @@ def log_factors(lipschitz: Floats) -> Floats:
 
 
 def chunk_starts(logs: Floats, reach: float) -> Counts:
-    """Where to cut, so that products of factors within a chunk stay within e^±reach."""
+    """Return where to cut steps into chunks, so that products of factors within a chunk stay within e^±reach."""
     travelled = np.abs(logs)
     np.cumsum(travelled, out=travelled)
     return np.append(0, np.flatnonzero(np.diff(travelled // reach)) + 1)
