@@ -9,7 +9,7 @@ import numpy as np
 from benchmarks.tightness.prepaid_by_hand import GUESSES, Certificate, Facts, plain
 from lastiterate.kernel.prepaid import Smooth, kept, prepaid_mu
 from lastiterate.kernel.steps import Refused, Steps
-from lastiterate.shift.prepay import best_path
+from lastiterate.shift.prepay import best_path, path_along
 
 _UNUSED = 1e-12  # a probability, where pushes do not turn
 
@@ -27,7 +27,7 @@ def _mu(facts: Facts, largest: float) -> float | None:
     smooth = Smooth(facts.centre, facts.spread, facts.drift, facts.decay, rough, facts.turning, 1, 0.0)
     try:
         given = kept(smooth, facts.noise, largest, facts.failure if facts.turning > 0 else _UNUSED, 1)
-        mu = prepaid_mu(steps, smooth, given, best_path(steps, given), largest)
+        mu = prepaid_mu(steps, smooth, given, path_along(steps, given, best_path(steps, given)), largest)
     except Refused:
         return None
     return mu if math.isfinite(mu) else None

@@ -19,10 +19,10 @@ from lastiterate.certificate import certificate as certificates
 from lastiterate.certificate.certificate import certificate_of
 from lastiterate.certificate.claims import promises
 from lastiterate.facts import fact, facts_to_json
-from lastiterate.kernel.check import check
 from lastiterate.kernel.steps import Refused
 from lastiterate.runs.files import run_from_dict, run_to_dict
 from lastiterate.theorems.shift_engine import RANDOM_ORDER, SHIFT_ENGINE, shift_evidence
+from replayed import check
 from second_checker import checker
 from when_asked import WhenAsked
 

@@ -11,13 +11,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lastiterate.kernel import read as reading
+from lastiterate.certificate import codec as reading
+from lastiterate.certificate.codec import read_payments as payments
 from lastiterate.kernel.certify import certify
-from lastiterate.kernel.check import Proved, check, proved
+from lastiterate.kernel.check import Proved
 from lastiterate.kernel.gaussian import log_delta
-from lastiterate.kernel.read import read_payments as payments
 from lastiterate.kernel.steps import Refused
 from processes import steps_of
+from replayed import check, proved
 
 ULP = Fraction(1, 2**52)
 AT_THE_END: dict[str, Any] = {"start": 0, "blocks": [[1, 0, 0.0, 1]]}
@@ -161,7 +162,7 @@ def test_a_block_forgets_the_noise_and_the_factor_of_its_first_step() -> None:
 def test_blocks_that_pay_at_their_end_alone_are_not_gone_through_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """So that a short file with millions of steps is read at once."""
     looked: list[Any] = []
-    monkeypatch.setattr(reading, "number", lambda value: looked.append(value) or 1.0)
+    monkeypatch.setattr(reading, "read_number", lambda value: looked.append(value) or 1.0)
     for given in ([[1, 0, 0.0, 600]], [[3, 2, 0.0, 200]]):
         payments(steps_of(np.ones(600), 1.0, 1.0), given)
         assert looked == []
@@ -287,10 +288,10 @@ def test_packed_lists_have_to_fit(name: str, given: Any) -> None:
 
 
 def test_patterns_may_be_as_long_as_the_run_or_shorter() -> None:
-    assert reading._values({"pattern": [[1.0, 1], [2.0, 1]]}, 2).tolist() == [1.0, 2.0]
-    assert reading._values({"pattern": [[3.0, 1]]}, 2).tolist() == [3.0, 3.0]
-    assert reading._values({"pattern": [[3.0, 1]]}, 2).strides == (0,)
-    assert reading._values([[3.0, 1], [4.0, 2]], 3).tolist() == [3.0, 4.0, 4.0]
+    assert reading.read_values({"pattern": [[1.0, 1], [2.0, 1]]}, 2).tolist() == [1.0, 2.0]
+    assert reading.read_values({"pattern": [[3.0, 1]]}, 2).tolist() == [3.0, 3.0]
+    assert reading.read_values({"pattern": [[3.0, 1]]}, 2).strides == (0,)
+    assert reading.read_values([[3.0, 1], [4.0, 2]], 3).tolist() == [3.0, 4.0, 4.0]
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import json
 import math
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,18 +16,22 @@ import numpy as np
 import pytest
 
 import lastiterate
-from lastiterate.kernel import read as reading
-from lastiterate.kernel.check import Proved, check, proved
+from lastiterate.certificate import codec as reading
+from lastiterate.certificate.codec import read_payments as payments
+from lastiterate.certificate.codec import read_proof
+from lastiterate.kernel import check as kernel
+from lastiterate.kernel.check import MOST_STEPS, Claim, Prepayment, Proof, Proved
 from lastiterate.kernel.gaussian import log_average, log_delta
-from lastiterate.kernel.read import read_payments as payments
+from lastiterate.kernel.prepaid import Kept, Smooth
 from lastiterate.kernel.steps import Refused, Steps, greatest
 from lastiterate.shift.optimise import best_schedule
 from lastiterate.shift.schedule import Schedule, blocks
 from lastiterate.shift.schedule import payments as meant
 from processes import random_steps, steps_of, stored_once
+from replayed import check, proved
 
 KERNEL = Path(lastiterate.__file__).parent / "kernel"
-MOST_LINES = 1200
+MOST_LINES = 1100
 
 
 def test_the_kernel_can_be_read_in_an_hour() -> None:
@@ -239,19 +244,99 @@ def test_what_was_changed_is_refused(path: tuple[Any, ...], value: Any) -> None:
         check(twin, claim())
 
 
+SIX = (np.ones(6), np.full(6, 2.0), np.ones(6))
+IMPOSSIBLE: list[dict[str, Any]] = [
+    {"steps": Steps(np.ones(0), np.ones(0), np.ones(0))},
+    {"steps": Steps(np.ones(5), *SIX[1:])},
+    {"steps": Steps(*SIX[:2], np.ones(7))},
+    {"steps": Steps(*(np.broadcast_to(1.0, MOST_STEPS + 1) for _ in range(3)))},
+    {"steps": Steps(-SIX[0], *SIX[1:])},
+    {"steps": Steps(SIX[0], 0 * SIX[1], SIX[2])},
+    {"steps": Steps(SIX[0], math.inf * SIX[1], SIX[2])},
+    {"steps": Steps(*SIX[:2], math.nan * SIX[2])},
+    {"steps": Steps(*SIX, 0.0)},
+    {"releases": (0,)},
+    {"releases": (6,)},
+    {"releases": (3, 3)},
+    {"releases": (4, 2)},
+    {"every": 0},
+    {"sizes": (1, 2)},
+    {"sizes": (1, 0)},
+    {"exchange": 0.5},
+    {"exchange": math.inf},
+    {"exchange": math.nan},
+]
+
+
+@pytest.mark.parametrize("change", IMPOSSIBLE)
+def test_what_no_run_has_is_refused_whoever_has_read_it(change: dict[str, Any]) -> None:
+    """The kernel looks at the values, and not only whoever reads them from a file."""
+    proof = read_proof(PROOF)
+    kernel.check(proof, Claim(3.0, 0.1, math.inf))
+    with pytest.raises(Refused):
+        kernel.check(replace(proof, places=replace(proof.places, **change)), Claim(3.0, 0.1, math.inf))
+
+
+@pytest.mark.parametrize(
+    ("start", "payments"),
+    [(0, np.zeros((3, 1))), (0, np.zeros(2)), (-1, np.zeros(4)), (0, -np.ones(3)), (3, np.zeros(0))],
+)
+def test_whatever_a_schedule_answers_is_checked(start: int, payments: np.ndarray) -> None:
+    proof = read_proof(PROOF)
+    assert kernel.proved(replace(proof, schedules={2: [lambda steps: (0, np.zeros(3))]})).mus[0] >= MU
+    with pytest.raises(Refused, match="payments must be"):
+        kernel.proved(replace(proof, schedules={2: [lambda steps: (start, payments)]}))
+
+
+def test_a_schedule_may_not_change_the_steps_that_it_is_checked_against() -> None:
+    def louder(steps: Steps) -> tuple[int, np.ndarray]:
+        steps.noise[:] = 100.0
+        return 0, np.zeros(3)
+
+    with pytest.raises(ValueError, match="read-only"):
+        kernel.proved(replace(read_proof(PROOF), schedules={2: [louder]}))
+
+
+GIVEN_BACK = np.array([0.0, -3.0, 0.0, 0.0, 0.0, 0.0])
+
+
+@pytest.mark.parametrize("path", [np.zeros(5), np.zeros((6, 1)), np.full(6, math.nan), np.ones(6), GIVEN_BACK])
+def test_whatever_path_a_schedule_answers_is_checked(path: np.ndarray) -> None:
+    level, nothing = np.ones(6), np.zeros(6)
+    smooth = Smooth(level, nothing, level, nothing, nothing, turning=0.0, rank=1, start=0.0)
+
+    def along(path: np.ndarray, smooth: Smooth = smooth) -> Proof:
+        schedules = {place: [lambda steps, kept: path] for place in range(3)}
+        return replace(read_proof(PROOF), schedules=schedules, prepayment=Prepayment(smooth, 4.0, 1e-9, 1))
+
+    def keeping_more(steps: Steps, kept: Kept) -> np.ndarray:
+        kept.center[:] = 100.0
+        return nothing
+
+    schedules = {place: [keeping_more] for place in range(3)}
+    with pytest.raises(ValueError, match="read-only"):
+        kernel.proved(replace(along(nothing), schedules=schedules))
+    assert kernel.proved(along(nothing)).mus == pytest.approx([math.sqrt(0.5)] * 3)
+    with pytest.raises(Refused, match=r"path must have|must be kept"):
+        kernel.proved(along(path))
+    for wrong in (smooth.part(0, 5), replace(smooth, movement=-level)):
+        with pytest.raises(Refused, match="known of the gradients"):
+            kernel.proved(along(nothing, wrong))
+
+
 def test_a_small_file_does_not_ask_for_hours() -> None:
     many = copy.deepcopy(PROOF)
     many["steps"] = {name: [[1.0, 10**9]] for name in ("sensitivity", "noise", "lipschitz")} | {"diameter": None}
     many["steps"]["count"] = 10**9
-    assert reading._MOST_STEPS < 10**9
+    assert reading.MOST_STEPS < 10**9
     with pytest.raises(Refused):
         proved(many)
 
 
 def test_patterns_repeat_and_equal_numbers_are_stored_once() -> None:
-    assert reading._values({"pattern": [[1.0, 1], [2.0, 2]]}, 7).tolist() == [1.0, 2.0, 2.0, 1.0, 2.0, 2.0, 1.0]
-    assert reading._values([[None, 3]], 3).tolist() == [math.inf] * 3
-    assert reading._values([[0.5, 1000]], 1000).strides == (0,)
+    assert reading.read_values({"pattern": [[1.0, 1], [2.0, 2]]}, 7).tolist() == [1.0, 2.0, 2.0, 1.0, 2.0, 2.0, 1.0]
+    assert reading.read_values([[None, 3]], 3).tolist() == [math.inf] * 3
+    assert reading.read_values([[0.5, 1000]], 1000).strides == (0,)
     assert stored_once(steps_of(np.ones(3), 1.0, 1.0)).alike
     assert not steps_of([1.0, 2.0], 1.0, 1.0).alike
     assert steps_of([2.0], 1.0, 1.0).alike

@@ -16,8 +16,8 @@ import pytest
 
 import lastiterate as li
 from alone import by_theorem
-from lastiterate.kernel.check import check
 from lastiterate.kernel.steps import Refused
+from replayed import check
 from second_checker import TOOL, checker
 from when_asked import WhenAsked
 

@@ -38,6 +38,11 @@ MODULES = (
         "not kernel_can_be_read and not kernel_loads and not delta_is_rounded and not sum_can_lose",
     ),
     Module(
+        "certificate/codec.py",
+        "tests/kernel/test_kernel.py tests/kernel/test_claims.py",
+        "not kernel_can_be_read and not kernel_loads and not delta_is_rounded and not sum_can_lose",
+    ),
+    Module(
         "runs/batches/passes.py",
         "tests/training/test_samplers.py tests/runs/test_run.py",
         "shuffled or cyclic or sampler or inclusion or each_epoch or wrong_in_a_file",

@@ -263,7 +263,7 @@ MUTANTS = (
     ),
     Mutant(
         "one block that forgets the distance it starts from",
-        "shift/schedule.py",
+        "shift/distance_bounds.py",
         "return np.asarray((distance * carried + push * _powers(factor, lengths)) / np.sqrt(_powers(factor**2, lengths)))",
         "return np.asarray((push * _powers(factor, lengths)) / np.sqrt(_powers(factor**2, lengths)))",
         "tests/shift/test_one_block.py",
@@ -864,7 +864,7 @@ MUTANTS = (
     Mutant(
         "the kernel forgets what was released before training",
         "kernel/check.py",
-        "return lambda at, parts: [*price(at, parts), beforehand]",
+        "return lambda at, parts: [*price(at, parts), prior_mu]",
         "return price",
         "tests/kernel/test_kernel.py",
         "before",
@@ -951,15 +951,15 @@ MUTANTS = (
     Mutant(
         "the kernel forgets a stretch between two releases",
         "kernel/check.py",
-        "for steps, part in zip(places.stretches(*at), parts, strict=True):",
-        "for steps, part in list(zip(places.stretches(*at), parts, strict=True))[:1]:",
+        "for steps, pay in zip(places.stretches(*at), parts, strict=True):",
+        "for steps, pay in list(zip(places.stretches(*at), parts, strict=True))[:1]:",
         "tests/kernel/test_second_checker.py",
     ),
     Mutant(
         "the kernel takes any schedule for a missing one",
         "kernel/check.py",
-        "given.get(place), price) for place in wanted}",
-        "given.get(place, next(iter(given.values()))), price) for place in wanted}",
+        "proof.schedules.get(place), price) for place in wanted}",
+        "proof.schedules.get(place, next(iter(proof.schedules.values()))), price) for place in wanted}",
         "tests/kernel/test_kernel.py",
     ),
     Mutant(
@@ -1898,7 +1898,7 @@ MUTANTS = (
     ),
     Mutant(
         "beyond the border: many steps that are alike count as one",
-        "shift/schedule.py",
+        "shift/distance_bounds.py",
         "_blocks(0.0, push, factor, np.array([steps]))",
         "_blocks(0.0, push, factor, np.array([1]))",
         BORDERS,

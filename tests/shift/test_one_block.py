@@ -9,9 +9,15 @@ import pytest
 
 from lastiterate.kernel.steps import Steps
 from lastiterate.numerics.levels import spread_out
-from lastiterate.shift.distance_bounds import Maps, _affine_along, _searched, remaining_mus
+from lastiterate.shift.distance_bounds import (
+    Maps,
+    _affine_along,
+    _searched,
+    from_anywhere,
+    on_the_same_data,
+    remaining_mus,
+)
 from lastiterate.shift.optimise import best_schedule, schedule_from
-from lastiterate.shift.schedule import from_anywhere, on_the_same_data
 
 
 def alike(push: float, factor: float, drift: float, retain: float, noise: float, steps: int) -> Maps:

@@ -13,9 +13,9 @@ from scipy.special import ndtr
 
 import lastiterate as li
 from lastiterate.facts import Fact, fact
-from lastiterate.kernel.prepaid import Kept, Smooth, kept, longest, price, walked
+from lastiterate.kernel.prepaid import Kept, Smooth, kept, longest, price
 from lastiterate.kernel.steps import Refused, Steps
-from lastiterate.shift.prepay import best_path, best_slopes
+from lastiterate.shift.prepay import best_path, best_slopes, path_along
 from lastiterate.theorems.composition import PASSES_COMPOSITION
 from lastiterate.theorems.hidden_place import HIDDEN_PLACE, PREPAID_HIDDEN_PLACE
 from lastiterate.theorems.prepayment import PREPAID_ORDER, PREPAYMENT
@@ -94,7 +94,7 @@ def falling_steps(sizes: np.ndarray, per_epoch: int) -> tuple[Steps, Kept]:
 def test_falling_step_sizes_are_repaired(epochs: int, unguarded: float | None, repaired: float) -> None:
     sizes = np.where(np.arange(20 * epochs) / (20 * epochs - 1) < 0.5, 1.0, 0.1)
     steps, keeping = falling_steps(sizes, 20)
-    assert price(steps, keeping, walked(steps, keeping, best_path(steps, keeping)))[0] == pytest.approx(
+    assert price(steps, keeping, path_along(steps, keeping, best_path(steps, keeping)))[0] == pytest.approx(
         repaired, rel=2e-5
     )
     slopes = best_slopes(steps.sensitivity, steps.noise, keeping.least, steps.lipschitz)
@@ -124,7 +124,7 @@ def test_the_value_of_the_dual_is_no_bound_when_noise_falls() -> None:
     total_variation = float(np.abs(law - moved).sum()) / 2
     assert total_variation == pytest.approx(0.4556, abs=0.01)
     assert 2 * ndtr(value / 2) - 1 < 0.14 < total_variation
-    mu = price(steps, keeping, walked(steps, keeping, best_path(steps, keeping)))[0]
+    mu = price(steps, keeping, path_along(steps, keeping, best_path(steps, keeping)))[0]
     assert 2 * ndtr(mu / 2) - 1 > total_variation
     with pytest.raises(Refused, match="kept until the turn"):
         price(steps, keeping, np.array([-3.0, 0.0]))
@@ -145,7 +145,7 @@ def test_without_turning_the_bound_is_attained() -> None:
         slopes = best_slopes(pushes, steps.noise, keeping.least, steps.lipschitz)
         kept_of = slopes / slopes[-1]  # the chain x ← λx + noise with λ = r_{t−1}/r_t
         exact = float(np.sum(pushes * kept_of)) / math.sqrt(float(np.sum(np.square(1.7 * kept_of))))
-        mu = price(steps, keeping, walked(steps, keeping, best_path(steps, keeping)))[0]
+        mu = price(steps, keeping, path_along(steps, keeping, best_path(steps, keeping)))[0]
         assert exact * (1 - 1e-9) <= mu <= exact * (1 + 1e-8)
 
 

@@ -11,6 +11,7 @@ import math
 from typing import Any
 
 from lastiterate.certificate.claims import at_their_places, checked_group, promises, released
+from lastiterate.certificate.codec import read_claim, read_proof
 from lastiterate.certificate.replay import CHOSEN, proof_of, statement
 from lastiterate.certificate.verdict import Question, Verdict, differences, rejected
 from lastiterate.curves.gaussian import GaussianDP
@@ -75,7 +76,7 @@ def found_by(process: Process, guarantee: Guarantee, delta: float, unit: Fact) -
     named = {"grade": grade.value, "theorem": theorem.name}
     if replayed and theorem.places is not None:
         proof = proof_of(process, theorem.places(process), evidence, least)
-        found = proved(proof)
+        found = proved(read_proof(proof))
         mu = None if found.averaged or found.slack else rounded_up(max(found.mus))
         return {**named, "claim": _claim(unit, process, _admitted(found, epsilon, delta), delta, mu), "proof": proof}
     searched = evidence.ladder if theorem.rung is not None else None
@@ -199,7 +200,7 @@ def _not_replayed(theorem: Theorem, process: Process, content: dict[str, Any]) -
             given = {fact: entry for fact, entry in given.items() if fact not in CHOSEN}
         if given != value:
             return rejected("proof_differs", entry=name, differences=differences(given, value, name))
-    check(content["proof"], content["claim"])
+    check(read_proof(content["proof"]), read_claim(content["claim"]))
     return None
 
 

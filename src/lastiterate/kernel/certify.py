@@ -27,11 +27,11 @@ Along = Callable[[range], Iterable[int]]
 
 
 def certify(steps: Steps, start: int, payments: Floats, along: Along = iter) -> float:
-    """An upper bound on μ for these payments, one for each step after the first `start`.
+    """Return an upper bound on μ for these payments, one for each step after the first `start`.
 
     A payment larger than what is left pays what is left; so does the last one, whatever it says. `along` may watch.
     """
-    if start < 0 or not payments.size or len(payments) != len(steps) - start or not (payments >= 0).all():
+    if start < 0 or not payments.size or payments.shape != (len(steps) - start,) or not (payments >= 0).all():
         raise Refused(f"payments must be >= 0, one for each of the {len(steps)} steps after start.")
     mu = _cost(steps, start, payments, _pay, along)
     # Beyond the range of floats the distance may grow and come back: the slower way follows it there.
@@ -61,7 +61,7 @@ def _cost(steps: Steps, start: int, payments: Floats, pay: Pay, along: Along = i
 
 
 def _pay(factors: Floats, pushes: Floats, due: Floats, left: Left) -> tuple[Floats, Left]:
-    """Go through the steps; what is really paid, and what is left, rounded up throughout."""
+    """Go through the steps, and return what is really paid and what is left, rounded up throughout."""
     rest, least, settled = left[0], _LEAST, []
     for at, factor, push, payment in _rows(factors, pushes, due):
         owed = factor * rest + push if rest else push  # an infinite factor times nothing is nothing
@@ -73,7 +73,7 @@ def _pay(factors: Floats, pushes: Floats, due: Floats, left: Left) -> tuple[Floa
 
 
 def _pay_widely(factors: Floats, pushes: Floats, due: Floats, left: Left) -> tuple[Floats, Left]:
-    """The same, for what leaves the range of floats on its way; slower."""
+    """Go through the steps as `_pay` does, slower, with distances that leave the range of floats on their way."""
     (rest, shrunk), settled = left, []
     for at, factor, push, payment in _rows(factors, pushes, due):
         unit = _SHRINK**shrunk

@@ -1,14 +1,15 @@
-"""Whether a proof proves its claim: the entry to the kernel. Both are what JSON holds; docs/accounting.md names the entries.
+"""Whether a proof proves its claim: the entry to the kernel.
 
-That the steps are those of a run, and the turns those of its batches, is for others to see: this is about the numbers.
+That the steps are those of a run, and the turns those of its batches, is for others to see: this is about the numbers. A
+schedule is any function that says what is paid at the steps it is given; whatever it answers is checked.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -16,17 +17,65 @@ from .certify import certify
 from .gaussian import log_average, log_delta
 from .hidden import HiddenPlaces, pair_mus
 from .places import Places
-from .prepaid import Smooth, kept, prepaid_mu, prepaid_places, when_prepaid
-from .read import count_of, number, read_payments, read_places, read_segments, read_smooth
-from .steps import Refused
+from .prepaid import FACTS, Kept, Smooth, kept, prepaid_mu, prepaid_places, when_prepaid
+from .steps import Floats, Refused, Steps
 
-_MOST_PAIRS = 1000  # the others are not looked at: no small file asks for hours
+MOST_STEPS = 50_000_000  # so that no small file asks for hours
+_MOST_PAIRS = 1000  # the others are not looked at, for the same reason
 _UP = 1 + 1e-15  # of a root, a product and a sum
 _EXCHANGED = 3  # pushes of a record, its neighbour and one that changes places with either: of each two of them
 _FAR = 16.0  # times the displacement: beyond it, what is computed and what is proved differ with probability 1e-56
 
-Parts = list[Any]
+# For each stretch between two releases, a function of its steps: (start, payments), as `certify` takes them; or, where
+# noise may come before a turn, a function of its steps and of what they keep: the path, as `prepaid_mu` takes it.
+Parts = Sequence[Callable[..., Any]]
+Seen = TypeVar("Seen", Steps, Kept)
 Price = Callable[[tuple[int, ...], Parts], list[float]]  # μ of each stretch, for a record at these places
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What is claimed: (ε, δ), and μ, where infinity is no claim."""
+
+    epsilon: float
+    delta: float
+    mu: float
+
+
+@dataclass(frozen=True, eq=False)
+class Prepayment:
+    """What paths that prepay assume of the gradients, but for a probability `slack`.
+
+    No payment is larger than `largest`, and there are so many different pushes (`functions`).
+    """
+
+    smooth: Smooth
+    largest: float
+    slack: float
+    functions: int
+
+
+@dataclass(frozen=True, eq=False)
+class Hiding:
+    """Of a hidden place: the share of each place, and schedules for a record at one and its neighbour at another."""
+
+    shares: Mapping[int, float]
+    pairs: Sequence[tuple[tuple[int, int], Parts]]
+
+
+@dataclass(frozen=True, eq=False)
+class Proof:
+    """The steps and the turns of a record, with schedules for a record at each place.
+
+    What is computed is `displacement`-GDP away from what is proved, and what was released before training is prior_mu-GDP.
+    """
+
+    places: Places
+    schedules: Mapping[int, Parts]
+    displacement: float = 0.0
+    prior_mu: float = 0.0
+    prepayment: Prepayment | None = None
+    hiding: Hiding | None = None
 
 
 @dataclass(frozen=True)
@@ -73,96 +122,124 @@ class Proved:
         return epsilon == math.inf or self.log_delta(epsilon) <= math.log(delta) * (1 + 4 * 2.0**-52)
 
 
-def check(proof: dict[str, Any], claim: dict[str, Any]) -> None:
-    """Nothing, if the schedules prove this ε at this δ, and this μ; else `Refused`."""
-    epsilon, delta = number(claim["epsilon"]), number(claim["delta"])
-    if not (epsilon >= 0 and 0 < delta < 1):
+def check(proof: Proof, claim: Claim) -> None:
+    """Return if the schedules prove this ε at this δ, and this μ; else raise `Refused`."""
+    if not (claim.epsilon >= 0 and 0 < claim.delta < 1):
         raise Refused("epsilon must be >= 0, and delta inside (0, 1).")
     found = proved(proof)
     mu = math.inf if found.averaged or found.slack else max(found.mus)
-    if not mu <= number(claim["mu"]):  # null, that is infinity, is no claim
-        raise Refused(f"it claims mu = {claim['mu']}, but proves {mu:.12g}")
-    if not found.implies(epsilon, delta):
-        least = math.exp(found.log_delta(epsilon))
-        raise Refused(f"it claims delta = {delta:.12g} at epsilon = {epsilon:.12g}, but proves delta = {least:.12g}")
+    if not mu <= claim.mu:
+        raise Refused(f"it claims mu = {claim.mu}, but proves {mu:.12g}")
+    if not found.implies(claim.epsilon, claim.delta):
+        named = f"delta = {claim.delta:.12g} at epsilon = {claim.epsilon:.12g}"
+        raise Refused(f"it claims {named}, but proves delta = {math.exp(found.log_delta(claim.epsilon)):.12g}")
 
 
-def proved(proof: dict[str, Any]) -> Proved:
-    """What these schedules prove: every place that counts has to be there."""
-    places = read_places(proof["steps"], proof["turns"])
-    displacement, beforehand = number(proof["displacement"]), number(proof.get("prior_mu", 0.0))
-    for name, value in (("displacement", displacement), ("prior_mu", beforehand)):
+def proved(proof: Proof) -> Proved:
+    """Return what these schedules prove: every place that counts has to be there."""
+    places, prepayment, hiding = proof.places, proof.prepayment, proof.hiding
+    _refuse_impossible(places)
+    for name, value in (("displacement", proof.displacement), ("prior_mu", proof.prior_mu)):
         if not 0 <= value < math.inf:
             raise Refused(f"{name} must be >= 0.")
-    given = {count_of(entry["place"], -1): entry["parts"] for entry in proof["schedules"]}
-    if "prepaid" in proof:
-        smooth, slack = read_smooth(proof["prepaid"], len(places.steps)), number(proof["prepaid"]["slack"])
-        largest = number(proof["prepaid"]["largest"])
-        if "hidden" in proof and proof["prepaid"]["functions"] < _EXCHANGED:
-            raise Refused(f"where two records change places there are {_EXCHANGED} different pushes.")
-        places, times = when_prepaid(places, smooth), places.exchange if "hidden" in proof else 1.0
-        wanted, price = prepaid_places(places, smooth, largest, times), _by_segments(places, smooth, proof["prepaid"])
+    if prepayment is None:
+        wanted, price, slack = places.wanted, _by_blocks(places, proof.displacement), 0.0
     else:
-        wanted, price, slack = places.wanted, _by_blocks(places, displacement), 0.0
-    price = _with(beforehand, price)
-    mus = {place: _mu(places, (place,), given.get(place), price) for place in wanted}
-    hidden = _hidden(places, mus, proof["hidden"], price) if "hidden" in proof else None
-    return Proved(tuple(mus.values()), tuple(wanted.values()), places.averaged, hidden, slack, displacement)
+        if hiding is not None and prepayment.functions < _EXCHANGED:
+            raise Refused(f"where two records change places there are {_EXCHANGED} different pushes.")
+        _refuse_below_zero(prepayment.smooth, len(places.steps))
+        places, times = when_prepaid(places, prepayment.smooth), 1.0 if hiding is None else places.exchange
+        wanted = prepaid_places(places, prepayment.smooth, prepayment.largest, times)
+        price, slack = _by_paths(places, prepayment), prepayment.slack
+    price = _with(proof.prior_mu, price)
+    mus = {place: _mu(places, (place,), proof.schedules.get(place), price) for place in wanted}
+    hidden = None if hiding is None else _hidden(places, mus, hiding, price)
+    return Proved(tuple(mus.values()), tuple(wanted.values()), places.averaged, hidden, slack, proof.displacement)
+
+
+def _refuse_impossible(places: Places) -> None:
+    """Refuse steps and turns that no run has."""
+    steps, count = places.steps, len(places.steps)
+    if not (1 <= count <= MOST_STEPS and len(steps.sensitivity) == len(steps.lipschitz) == count):
+        raise Refused(f"there must be from 1 to {MOST_STEPS} steps, each with a sensitivity, a noise and a factor.")
+    fine = (steps.sensitivity >= 0) & (steps.noise > 0) & (steps.noise < math.inf) & (steps.lipschitz >= 0)
+    if not fine.all() or not steps.diameter > 0:
+        raise Refused("sensitivity and lipschitz must be >= 0, noise and diameter > 0.")
+    if list(places.releases) != sorted({at for at in places.releases if 1 <= at < count}):
+        raise Refused("releases must be in order, each after a step and before the last.")
+    if not (places.every >= 1 and 1 <= places.sizes[1] <= places.sizes[0]):
+        raise Refused("an epoch must have batches, the last of them no larger than the others.")
+    if not 1 <= places.exchange < math.inf:
+        raise Refused("a record must push at least as far beside others as beside its neighbour.")
+
+
+def _refuse_below_zero(smooth: Smooth, count: int) -> None:
+    """Refuse facts about gradients that cannot be; `kept` refuses others."""
+    arrays: list[Floats] = [getattr(smooth, name) for name in FACTS]
+    if not all(len(values) == count and (values >= 0).all() for values in arrays):
+        raise Refused("what is known of the gradients must be >= 0.")
 
 
 def _mu(places: Places, at: tuple[int, ...], parts: Parts | None, price: Price) -> float:
-    """Everything released, together."""
+    """Return μ of everything released, for a record at this place, or at the first and its neighbour at the second."""
     if parts is None or len(parts) != len(places.ends):
         named = " and ".join(map(str, at))
         raise Refused(f"there is no schedule for place {named}, or not one for each of {len(places.ends)} stretches.")
     return math.hypot(*price(at, parts)) * _UP
 
 
-def _with(beforehand: float, price: Price) -> Price:
-    """What was released before is a part of everything released, at every place and for every two of them."""
-    return lambda at, parts: [*price(at, parts), beforehand]
+def _with(prior_mu: float, price: Price) -> Price:
+    """Return `price` with what was released before, which is a part of everything released at every place."""
+    return lambda at, parts: [*price(at, parts), prior_mu]
 
 
 def _by_blocks(places: Places, displacement: float) -> Price:
-    """Payments after the turns. The computed iterates are a little away from those of the proof, on both data sets."""
+    """Price payments after the turns. Computed iterates are a little away from those of the proof, on both data sets."""
 
     def price(at: tuple[int, ...], parts: Parts) -> list[float]:
         mus = []
-        for steps, part in zip(places.stretches(*at), parts, strict=True):
+        for steps, pay in zip(places.stretches(*at), parts, strict=True):
             if steps is not None:
-                start = count_of(part["start"], 0)
-                mus.append(certify(steps, start, read_payments(steps.part(start, len(steps)), part["blocks"])))
+                mus.append(certify(steps, *pay(_read_only(steps))))
         return [math.hypot(*mus) + 2 * displacement]
 
     return price
 
 
-def _by_segments(places: Places, smooth: Smooth, content: dict[str, Any]) -> Price:
-    """Paths that may prepay: all steps count, those before the first turn, too."""
-    slack, largest, functions = number(content["slack"]), number(content["largest"]), count_of(content["functions"], 1)
-    keeping = kept(smooth, places.steps.noise, largest, slack, functions)
+def _by_paths(places: Places, prepayment: Prepayment) -> Price:
+    """Price paths that may prepay: all steps count, those before the first turn, too."""
+    smooth, largest = prepayment.smooth, prepayment.largest
+    keeping = kept(smooth, places.steps.noise, largest, prepayment.slack, prepayment.functions)
 
     def price(at: tuple[int, ...], parts: Parts) -> list[float]:
         mus, facts = [0.0], smooth.pushed(places.exchange if len(at) > 1 else 1.0)
-        for steps, ends, part in zip(places.dense(*at), places.ends, parts, strict=True):
+        for steps, ends, path in zip(places.dense(*at), places.ends, parts, strict=True):
             if steps.sensitivity.any():
-                segments = read_segments(part["segments"])
-                mus.append(prepaid_mu(steps, facts.part(*ends), keeping.part(*ends), segments, largest))
+                given = _read_only(keeping.part(*ends))
+                mus.append(prepaid_mu(steps, facts.part(*ends), given, path(_read_only(steps), given), largest))
         return mus
 
     return price
 
 
-def _hidden(places: Places, own: dict[int, float], content: Any, price: Price) -> HiddenPlaces:
+def _read_only(given: Seen) -> Seen:
+    """Return the steps, or what they keep, as a schedule may see them: what it is checked against it must not change."""
+    for values in vars(given).values():
+        if isinstance(values, np.ndarray):
+            values.flags.writeable = False
+    return given
+
+
+def _hidden(places: Places, own: dict[int, float], hiding: Hiding, price: Price) -> HiddenPlaces:
     if not places.averaged:
         raise Refused("a place that is not random is not hidden.")
-    shares = {count_of(place, -1): number(share) for place, share in content["shares"]}
+    shares = hiding.shares
     if list(shares) != list(own) or not all(0 <= share < math.inf for share in shares.values()):
         raise Refused("there must be a share of at least 0 for each place.")
     pairs = {}
-    for entry in content["pairs"][:_MOST_PAIRS]:
-        first, second = (count_of(place, 0, places.count - 1) for place in entry["places"])
-        if not (first < second or (first > second and places.exchange != 1)):
+    for (first, second), parts in hiding.pairs[:_MOST_PAIRS]:
+        in_order = first < second or (first > second and places.exchange != 1)
+        if not in_order or not 0 <= min(first, second) <= max(first, second) < places.count:
             raise Refused(f"a pair must be of two places, in order. Got {first} and {second}.")
-        pairs[first, second] = _mu(places, (first, second), entry["parts"], price)
+        pairs[first, second] = _mu(places, (first, second), parts, price)
     return HiddenPlaces(np.array(list(shares.values())), pair_mus(places, own, pairs))

@@ -1,4 +1,4 @@
-"""The steps that one record's shift meets, when it takes its turn now and then; those between two turns are merged.
+"""The steps that one record's shift meets if it takes its turn now and then; those between two turns are merged.
 
 Steps k = 1..n with factors L_k and noise ν_k act on a distance like one step with factor ΠL_k and noise √U,
 U = Σ ν_k²·(L_{k+1}⋯L_n)²: paying a at that step means paying a·ν_k²·L_{k+1}⋯L_n / U at step k. Two such steps merge as
@@ -31,7 +31,7 @@ class RecordSteps:
     every: int
 
     def regular(self, *firsts: int) -> Steps | None:
-        """What a record meets that takes part at `first`, `first` + every, …; what comes before is left out.
+        """Return what a record meets that takes part at `first`, `first` + every, …; what comes before is left out.
 
         With two of them, at both. None where all come too late.
         """
@@ -41,7 +41,7 @@ class RecordSteps:
         return self.at(turns) if turns.size else None
 
     def at(self, turns: Counts, pushes: Floats | None = None) -> Steps:
-        """What a record meets that takes part at these steps only, with the steps' own pushes or with others."""
+        """Return what a record meets that takes part at these steps only, with the steps' own pushes or with others."""
         pushes = self.steps.sensitivity[turns] if pushes is None else pushes
         if self.unknown:
             return Steps(pushes, self.steps.noise[turns], np.full(len(turns), math.inf))
@@ -64,7 +64,7 @@ class RecordSteps:
         return self.dense_at(turns, pushes).part(int(turns[0]), len(self.steps))
 
     def dense_at(self, turns: Counts, pushes: Floats) -> Steps:
-        """All steps as they are, with these pushes at these turns and none elsewhere."""
+        """Return all steps as they are, with these pushes at these turns and none elsewhere."""
         sensitivity = np.zeros(len(self.steps))
         sensitivity[turns] = pushes
         return Steps(sensitivity, self.steps.noise, self.steps.lipschitz, self.steps.diameter)
@@ -80,7 +80,8 @@ class RecordSteps:
         # Where all steps are alike, one stretch of each length is enough.
         kinds = (ends - starts)[others] if self.steps.alike else others
         _, which, of = np.unique(kinds, return_index=True, return_inverse=True)
-        found = [self._whole(starts[index], ends[index]) for index in others[which]]
+        cuts = [slice(starts[index], ends[index]) for index in others[which]]
+        found = [whole(self.steps.lipschitz[cut], self.steps.noise[cut]) for cut in cuts]
         factors[others], noises[others] = np.array(found).reshape(-1, 2)[of].T
         if not np.isfinite(factors).all():
             return None
@@ -89,12 +90,9 @@ class RecordSteps:
         sensitivity, noise, lipschitz = (np.column_stack(pair)[kept] for pair in pairs)
         return Steps(sensitivity, noise, lipschitz, self.steps.diameter)
 
-    def _whole(self, first: int, last: int) -> tuple[float, float]:
-        return whole(self.steps.lipschitz[first:last], self.steps.noise[first:last])
-
     @cached_property
     def _windows(self) -> tuple[Floats, Floats]:
-        """All stretches of the usual length; one of them if all steps are alike."""
+        """(factors, noises) of all stretches of the usual length; of one of them if all steps are alike."""
         length = self.every - 1
         if length >= len(self.steps):
             return np.ones(1), np.ones(1)
@@ -118,7 +116,7 @@ def windows(lipschitz: Floats, noise: Floats, length: int) -> tuple[Floats, Floa
 
 
 def whole(lipschitz: Floats, noise: Floats) -> tuple[float, float]:
-    """(factor, noise) of all these steps together."""
+    """Return the (factor, noise) of all these steps together."""
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         after = np.cumprod(np.append(1.0, lipschitz[::-1]))
         square = np.square(noise[::-1] * after[:-1]).sum(keepdims=True)
@@ -133,7 +131,7 @@ def _joined(first: tuple[Floats, Floats], then: tuple[Floats, Floats], width: in
 
 
 def _rounded(factor: Floats, square: Floats, length: int, lipschitz: Floats) -> tuple[Floats, Floats]:
-    """A product of n numbers is off by n half ulps at most, a sum of such squares by 4n, its root by 2n."""
+    """Round to the safe side: a product of n numbers is off by n half ulps, a sum of such squares by 4n, its root by 2n."""
     slack = 4 * (length + 1) * _HALF_ULP
     # What underflows on its way has lost its digits: it must not grow by more than _LOG_MOST, and stays below _LEAST.
     grown = np.cumsum(np.append(0.0, np.log(np.maximum(lipschitz, 1.0))))
@@ -143,7 +141,7 @@ def _rounded(factor: Floats, square: Floats, length: int, lipschitz: Floats) -> 
 
 
 def latest_turns(steps: Steps, ends: Counts) -> Floats:
-    """For each piece of the steps, which ends with one of `ends`, the worst push at its last step.
+    """Return for each piece of the steps, which ends with one of `ends`, the worst push at its last step.
 
     A turn at t is carried to the end with the factors after t; payments on the way are the same for both.
     """
@@ -158,7 +156,7 @@ def latest_turns(steps: Steps, ends: Counts) -> Floats:
                 at = at + 1
                 stretched = np.where(
                     carried > 0, carried * steps.lipschitz[at], 0.0
-                )  # where nothing is apart, 0·∞ is 0
+                )  # nothing apart stays so: 0·∞ is 0
                 carried = np.maximum(stretched, steps.sensitivity[at])
         pushes[chosen] = carried * (1 + length * 2.0**-52)
     return pushes

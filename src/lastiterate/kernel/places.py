@@ -46,13 +46,13 @@ class Places:
         return {place: self.probability(place, place + 1) for place in range(self.every)}
 
     def probability(self, first: int, last: int) -> float:
-        """That a record is at one of these places of an epoch, the last of them left out."""
+        """The probability that a record is at one of the places `first` to `last` of an epoch, the latter left out."""
         usual, smaller = self.sizes
         missing = usual - smaller if first < last == self.every else 0
         return (usual * (last - first) - missing) / (usual * self.every - usual + smaller)
 
     def stretches(self, *places: int) -> list[Steps | None]:
-        """What a record at this place meets between one release and the next; None where it takes no part.
+        """Return what a record at this place meets between one release and the next; None where it takes no part.
 
         At two places: what the runs meet of a record that is at the first, and of its neighbour that is at the second.
         """
@@ -66,12 +66,12 @@ class Places:
         return [stretch.at(*turns) if turns[0].size else None for stretch, turns in given]
 
     def dense(self, *places: int) -> list[Steps]:
-        """All steps of each stretch, those before the first turn included."""
+        """Return all steps of each stretch, those before the first turn included."""
         given = zip(self.whole_stretches, self.turns(*places), strict=True)
         return [stretch.dense_at(*turns) for stretch, turns in given]
 
     def turns(self, *places: int) -> list[tuple[Counts, Floats]]:
-        """For each stretch the steps that see a record at one of these places, and how far it pushes there."""
+        """Return for each stretch the steps that see a record at one of these places, and how far it pushes there."""
         found: list[tuple[Counts, Floats]] = []
         for stretch, (first, last) in zip(self.whole_stretches, self.ends, strict=True):
             each = [np.arange((place - first) % self.every, last - first, self.every) for place in places]
@@ -101,17 +101,17 @@ class Places:
 
     @property
     def count(self) -> int:
-        """So many places there are where a record may take a turn."""
+        """The number of places where a record may take a turn."""
         return self.every
 
     @property
     def more_turns(self) -> int:
-        """So many of them, the first, have one turn more than the others."""
+        """The number of places, the first of them, that have one turn more than the others."""
         return len(self.steps) % self.every
 
     @cached_property
     def ends(self) -> list[tuple[int, int]]:
-        """From one released iterate to the next."""
+        """(first, last) step of each stretch from one released iterate to the next, the last left out."""
         return list(pairwise((0, *self.releases, len(self.steps))))
 
     @cached_property
@@ -140,22 +140,22 @@ class NewOrders(Places):
 
     @property
     def last_piece(self) -> int:
-        """Steps since the last epoch began, or since the last release."""
+        """The number of steps since the last epoch began, or since the last release if that is later."""
         return len(self.steps) - max((len(self.steps) - 1) // self.every * self.every, *self.releases, 0)
 
     @cached_property
     def later_is_no_better(self) -> bool:
-        """In the last piece (docs/proofs.md)."""
+        """Whether a turn that is moved to a later place of the last piece is at least as easy to see (docs/proofs.md)."""
         return not self.each and self._rising(len(self.steps) - self.last_piece)
 
     @property
     def count(self) -> int:
-        """Those of the last piece."""
+        """The number of places in the last piece."""
         return self.last_piece
 
     @property
     def more_turns(self) -> int:
-        """Each has its turn there."""
+        """0: each place of the last piece has its one turn there."""
         return 0
 
     def stretches(self, *places: int) -> list[Steps | None]:
@@ -176,7 +176,7 @@ class NewOrders(Places):
 
     @cached_property
     def _last_steps(self) -> list[Counts]:
-        """For each stretch the last step of each piece: of an epoch, or of what a release leaves of one."""
+        """The last step of each piece of each stretch: of an epoch, or of what a release leaves of one."""
         whole = [np.arange((first // self.every + 1) * self.every, last, self.every) for first, last in self.ends]
         return [np.append(inside, last) - first - 1 for inside, (first, last) in zip(whole, self.ends, strict=True)]
 
@@ -188,7 +188,7 @@ class NewOrders(Places):
 
 
 def groups(first: int, last: int) -> list[tuple[int, int]]:
-    """Places from first to last, of which a later one is no better, in parts: all of one are counted as its last."""
+    """Divide places, of which a later one is no better, into parts, of which each counts as its last place."""
     count = last - first
     if not count:
         return []

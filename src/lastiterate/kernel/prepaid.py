@@ -33,7 +33,6 @@ _LEAST_SQUARE = 1e-300  # more than all squares that underflow come to
 _CHUNK = 1 << 16
 
 FACTS = ("center", "radius", "movement", "decay", "rough")
-Segment = tuple[int, bool, float, bool]  # length, whether it pays off or prepays, its last r, whether nothing is left
 
 
 class TooLarge(Refused):
@@ -63,15 +62,15 @@ class Smooth:
         return all(x.strides == (0,) or x.size == 1 for x in arrays) and float(self.center[0]) <= 1
 
     def like_the_first(self, steps: int) -> Smooth:
-        """Of so many steps, each like the first."""
+        """Return the facts of so many steps, each like the first."""
         return self._each(lambda values: np.broadcast_to(values[0], steps))
 
     def part(self, first: int, last: int) -> Smooth:
-        """Of steps `first` to `last`, the latter left out."""
+        """Return the facts of the steps `first` to `last`, the latter left out."""
         return self._each(lambda values: values[first:last])
 
     def pushed(self, times: float) -> Smooth:
-        """Where pushes, and what rounding adds to them, are so many times as large."""
+        """Return the facts where pushes, and what rounding adds to them, are so many times as large."""
         return self if times == 1 else replace(self, rough=self.rough * times)
 
     def _each(self, change: Callable[[Floats], Floats]) -> Smooth:
@@ -88,20 +87,15 @@ class Kept:
 
     @property
     def least(self) -> Floats:
-        """What is surely kept."""
+        """The part of what is prepaid that a step surely keeps."""
         return np.maximum(self.center - self.lost, 0.0)
-
-    @property
-    def constant(self) -> bool:
-        """Whether every step that can keep anything keeps as much."""
-        return bool((self.lost[1:] == self.lost[-1]).all())
 
     def part(self, first: int, last: int) -> Kept:
         return Kept(self.center[first:last], self.lost[first:last])
 
 
 def kept(smooth: Smooth, noise: Floats, largest: float, slack: float, functions: int) -> Kept:
-    """For payments up to `largest`, with probability 1 − slack, and so many different U."""
+    """Return what steps keep if payments are up to `largest`, with probability 1 − slack, for so many different U."""
     if not (_LEAST_SLACK <= slack < 1 and largest >= 0 and functions >= 1 and smooth.rank >= 1 and smooth.start >= 0):
         raise Refused(
             f"slack must be from {_LEAST_SLACK:g} to 1, payments and the start at least 0, functions and rank at least 1."
@@ -116,7 +110,7 @@ def kept(smooth: Smooth, noise: Floats, largest: float, slack: float, functions:
 
 
 def longest(rank: int, probability: float) -> float:
-    """Which a standard normal vector of this dimension exceeds with no greater probability, rounded up."""
+    """Return a length that a standard normal vector of this dimension exceeds with no greater probability."""
     found = float(np.sqrt(chdtri(rank, probability))) * (1 + 1e-9)
     if chdtrc(rank, found * found) * (1 + 1e-9) <= probability:
         return found
@@ -124,7 +118,7 @@ def longest(rank: int, probability: float) -> float:
 
 
 def _moved(smooth: Smooth, noise: Floats, largest: float, farthest: float) -> Floats:
-    """How far a step may take the iterate, as far as U sees it."""
+    """Return how far each step may take the iterate, as far as U sees it."""
     if not smooth.decay.any():
         once = smooth.movement.strides == noise.strides == (0,)
         way, std = (smooth.movement[:1], noise[:1]) if once else (smooth.movement, noise)
@@ -142,71 +136,9 @@ def _moved(smooth: Smooth, noise: Floats, largest: float, farthest: float) -> Fl
     return np.array(moved) * (1 + 8 * _ULP)
 
 
-def walked(steps: Steps, given: Kept, segments: list[Segment]) -> Floats:
-    """A path, −b where something is prepaid and ρ where something is left: noise²·r is paid.
-
-    From the end of each segment backwards r falls by L or by what is kept. Any path is valid: nothing here needs belief.
-    """
-    least, left, at, path = given.least, 0.0, 0, np.zeros(len(steps))
-    for length, paying_off, last, settled in segments:
-        if at + length > len(steps):
-            break
-        rates = (steps.lipschitz if paying_off else least)[at : at + length]
-        due = np.cumprod(np.append(last, rates[:0:-1]))[::-1] * np.square(steps.noise[at : at + length])
-        if settled and paying_off and greatest(rates) > 1:  # rounding would grow on its way: from the end backwards
-            path[at : at + length] = _backwards(steps.part(at, at + length), due)
-        else:
-            left = _onwards(steps.part(at, at + length), least[at : at + length], due, left, path[at : at + length])
-        at += length
-        if settled:
-            path[at - 1] = left = 0.0
-    if at != len(steps):
-        raise Refused(f"the segments of a schedule must have {len(steps)} steps.")
-    return _repaired(steps, given, path)
-
-
-def _onwards(steps: Steps, least: Floats, due: Floats, left: float, path: Floats) -> float:
-    """What is left after each of these steps, into `path`; and after the last."""
-    for first in range(0, len(steps), _CHUNK):
-        cut = slice(first, first + _CHUNK)
-        rows = (steps.sensitivity[cut], due[cut], steps.lipschitz[cut], least[cut])
-        found = []
-        for push, payment, up, down in zip(*(row.tolist() for row in rows), strict=True):
-            left = (up if left > 0 else down) * left + push - payment if left else push - payment
-            found.append(left)
-        path[cut] = found
-    return left
-
-
-def _backwards(steps: Steps, due: Floats) -> list[float]:
-    """What is left after each of these steps if nothing is left after the last."""
-    left, found = 0.0, [0.0]
-    rows = (steps.sensitivity[:0:-1], due[:0:-1], steps.lipschitz[:0:-1])
-    for push, payment, up in zip(*(row.tolist() for row in rows), strict=True):
-        left = max((left + payment - push) / up, 0.0) if up else 0.0
-        found.append(left)
-    return found[::-1]
-
-
-def _repaired(steps: Steps, given: Kept, path: Floats) -> Floats:
-    """The same with b_t ≥ c·b_{t−1} − s, from the end backwards; and b = 0 where the next step keeps nothing."""
-    path[-1] = 0.0
-    path[:-1][(given.least[1:] <= 0) & (path[:-1] < 0)] = 0.0
-    prepaid = np.maximum(-path, 0.0)
-    most = (prepaid[1:] + steps.sensitivity[1:]) / given.center[1:]
-    if (prepaid[:-1] <= most * (1 - _CANCELLED)).all():
-        return path
-    rows = list(zip(prepaid.tolist(), steps.sensitivity.tolist(), given.center.tolist(), strict=True))
-    found, after = [0.0], 0.0
-    for (before, _, _), (_, push, center) in zip(rows[-2::-1], rows[:0:-1], strict=True):
-        after = min(before, (after + push) / center * (1 - _CANCELLED))
-        found.append(after)
-    return np.where(path < 0, -np.array(found[::-1]), path)
-
-
 def price(steps: Steps, given: Kept, path: Floats) -> tuple[float, float, float]:
     """An upper bound on μ for this path; the largest payment of a step that leaves something prepaid, and of all steps."""
-    if len(path) != len(steps) or path[-1] != 0:
+    if path.shape != (len(steps),) or path[-1] != 0:
         raise Refused("a path must have an entry for each step, and end with nothing.")
     squares, prepaying, largest = [0.0], 0.0, 0.0
     for first in range(0, len(steps), _CHUNK):
@@ -222,7 +154,7 @@ def price(steps: Steps, given: Kept, path: Floats) -> tuple[float, float, float]
 
 
 def payments(steps: Steps, given: Kept, before: Floats, after: Floats) -> Floats:
-    """What steps pay at most that start and end there, rounded up; refused where what is prepaid would be given back."""
+    """Return the most that steps between these pay, rounded up; refuse them if what is prepaid would be given back."""
     prepaid, rest, kept_prepaid, left = (np.maximum(x, 0.0) for x in (-before, before, -after, after))
     carried = given.center * prepaid
     given_back = carried * (1 + 4 * _ULP) - steps.sensitivity * (1 - 4 * _ULP) > kept_prepaid
@@ -235,9 +167,9 @@ def payments(steps: Steps, given: Kept, before: Floats, after: Floats) -> Floats
 
 
 @np.errstate(all="ignore")  # what leaves the range of floats costs ∞, and what is then no number is refused
-def prepaid_mu(steps: Steps, smooth: Smooth, given: Kept, segments: list[Segment], largest: float) -> float:
-    """μ of a stretch by this schedule. What rounding adds to a push, in whatever direction, is paid where it comes."""
-    mu, prepaying, most = price(steps, given, walked(steps, given, segments))
+def prepaid_mu(steps: Steps, smooth: Smooth, given: Kept, path: Floats, largest: float) -> float:
+    """μ of a stretch along this path. What rounding adds to a push, in whatever direction, is paid where it comes."""
+    mu, prepaying, most = price(steps, given, path)
     extra = np.where(steps.sensitivity > 0, smooth.rough, 0.0)
     # Where weights decay, how far the iterate moves depends on all payments before; else on those that prepay alone.
     if not (most if smooth.decay.any() else prepaying) + extra.max() <= largest:
@@ -246,7 +178,7 @@ def prepaid_mu(steps: Steps, smooth: Smooth, given: Kept, segments: list[Segment
 
 
 def when_prepaid(places: Places, smooth: Smooth) -> Places:
-    """The same: unless all steps are alike in everything, no place stands for another."""
+    """Return the places, none of which stands for another unless all steps are alike in everything."""
     return places if places.steps.alike and smooth.alike else replace(places, each=True)
 
 
@@ -267,7 +199,7 @@ def prepaid_places(places: Places, smooth: Smooth, largest: float, times: float)
 
 
 def largest_payment(steps: Steps, smooth: Smooth, times: float) -> float:
-    """Of the best schedule, whatever the turns, with all steps alike: s, or s·(1 + L)/(1 + L^T) if L < 1; so many times."""
+    """Return `times` the largest payment of the best schedule of steps all alike: s, or s·(1 + L)/(1 + L^T) if L < 1."""
     factor = float(steps.lipschitz[0])
     more = 1.0 if factor >= 1 else (1 + factor) / (1 + factor ** len(steps)) * _UP
     return (more * greatest(steps.sensitivity) + greatest(smooth.rough)) * times * _UP

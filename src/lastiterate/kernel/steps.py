@@ -33,7 +33,7 @@ class Steps:
         return len(self.noise)
 
     def part(self, first: int, last: int) -> Steps:
-        """Steps `first` to `last`, the latter left out."""
+        """Return the steps `first` to `last`, the latter left out."""
         cut = slice(first, last)
         return Steps(self.sensitivity[cut], self.noise[cut], self.lipschitz[cut], self.diameter)
 
@@ -44,5 +44,5 @@ class Steps:
 
 
 def greatest(values: Floats) -> float:
-    """A billion equal entries are looked at once."""
+    """Return the largest of these values; a billion equal ones, stored once, are looked at once."""
     return float(values[:1].max() if values.strides == (0,) else values.max())

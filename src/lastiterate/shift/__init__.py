@@ -1,1 +1,1 @@
-"""The shift engine: any schedule of payments is a proof; `certify` checks one, `optimise` finds the best."""
+"""Schedules of payments, which the kernel checks; bounds on distances, and momentum, which have to be believed."""

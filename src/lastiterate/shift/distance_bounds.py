@@ -1,5 +1,7 @@
 """How far apart two runs can be, and what noise leaves of it, when a step has two bounds on how it moves them apart.
 
+All of it is believed: certificates by theorems that ask for these bounds are recomputed, and not replayed.
+
 A step maps a distance z to at most lipschitz·z + sensitivity, and to at most retain·z + drift: the first is the better one
 for small z, the second for large z (clipped gradients, whatever the curvature). Each step may use either, so the better of
 the two maps needs no grid: of a schedule that pays z down, the first steps use the second and the others the first.
@@ -15,11 +17,10 @@ import numpy as np
 from lastiterate.kernel.certify import certify
 from lastiterate.kernel.steps import Steps
 from lastiterate.numerics.arrays import Floats
-from lastiterate.numerics.rounding import up
+from lastiterate.numerics.rounding import ULP, up
 from lastiterate.runs.per_step import extremes, is_constant
 from lastiterate.runs.process import Process
 from lastiterate.shift.optimise import schedule_from
-from lastiterate.shift.schedule import on_the_same_data, switched
 
 _UP = up(1.0, operations=3)
 _MOST_ENDS = 200  # each is valid: on a ladder of so many the best is missed by little, and steps may be billions
@@ -44,28 +45,28 @@ class Maps:
 
     @property
     def alike(self) -> tuple[float, float, float, float, float]:
-        """(sensitivity, lipschitz, drift, retain, noise) of the first step, and of all where they are alike."""
+        """(sensitivity, lipschitz, drift, retain, noise) of the first step, or of all if they are alike."""
         values = (self.sensitivity, self.lipschitz, self.drift, self.retain, self.noise)
         return tuple(float(value[0]) for value in values)  # type: ignore[return-value]
 
     def without_record(self) -> Maps:
-        """Both runs on the same data. The drift stays: it is the curvature's, not the record's."""
+        """Return the maps of two runs on the same data. The drift stays: it is the curvature's, not the record's."""
         return Maps(np.broadcast_to(0.0, len(self)), self.lipschitz, self.drift, self.retain, self.noise)
 
     def steps(self, switch: int, distance: float) -> Steps:
-        """From this distance on, the first `switch` steps by their drift. A step that nobody counts comes first."""
+        """Return the steps from this distance on, the first `switch` by their drift, after a step that nobody counts."""
         first = np.arange(len(self)) < switch
         pushes, factors = np.where(first, self.drift, self.sensitivity), np.where(first, self.retain, self.lipschitz)
         return Steps(np.append(1.0, pushes), np.append(1.0, self.noise), np.append(1.0, factors), distance)
 
 
 def last_maps(process: Process, count: int) -> Maps:
-    """The last `count` steps."""
+    """Return the maps of the last `count` steps of a process."""
     return _maps(process, slice(len(process) - count, len(process)))
 
 
 def first_maps(process: Process, count: int) -> Maps:
-    """The first `count` steps."""
+    """Return the maps of the first `count` steps of a process."""
     return _maps(process, slice(0, count))
 
 
@@ -83,7 +84,7 @@ def farthest(maps: Maps, diameter: float) -> float:
 
 
 def farthest_along(maps: Maps, diameter: float) -> Floats:
-    """The same after each number of steps, from none to all, gone through one by one."""
+    """How far apart two runs with the same noise can be after 0, 1, 2, … steps, up to all of them; rounded up."""
     if math.isinf(diameter) and math.isinf(extremes(maps.drift)[0]) and extremes(maps.lipschitz)[1] < math.inf:
         return _affine_along(np.broadcast_to(maps.lipschitz, len(maps)), np.broadcast_to(maps.sensitivity, len(maps)))
     distances, distance = np.zeros(len(maps) + 1), 0.0
@@ -145,7 +146,7 @@ def remaining_mu(maps: Maps, distance: float) -> float:
 
 
 def remaining_mus(maps: Maps, distances: Floats) -> Floats:
-    """The same from each of these distances."""
+    """μ of the last iterate after these steps, from two states at each of these distances; rounded up."""
     finite = distances[np.isfinite(distances)]
     found = _without_search(maps, finite) if finite.size else None
     if found is None:
@@ -154,7 +155,7 @@ def remaining_mus(maps: Maps, distances: Floats) -> Floats:
 
 
 def _without_search(maps: Maps, distances: Floats) -> Floats | None:
-    """On the same data, where the best switch has a formula: steps that are all alike, or that have no use for drift."""
+    """μ from each distance on the same data, if the best switch has a formula: steps all alike, or with no use for drift."""
     if extremes(maps.sensitivity) != (0.0, 0.0):
         return None
     if maps.constant:
@@ -168,7 +169,7 @@ def _without_search(maps: Maps, distances: Floats) -> Floats | None:
 
 
 def _by_drift_first(distance: float, maps: Maps) -> float:
-    """All hidden after some steps by their drift, and every push of the others where it comes."""
+    """μ if some steps hide everything by their drift, and every later push is paid for where it comes."""
     push, _, drift, retain, noise = maps.alike
     ends = np.unique(np.geomspace(1, len(maps), min(len(maps), _MOST_ENDS)).astype(np.intp)).tolist()
     costs = [math.hypot(_in_one_block(distance, drift, retain, end), push * math.sqrt(len(maps) - end)) for end in ends]
@@ -176,7 +177,7 @@ def _by_drift_first(distance: float, maps: Maps) -> float:
 
 
 def _in_one_block(distance: float, push: float, factor: float, steps: int) -> float:
-    """All steps alike, factor ≤ 1: pushes are concave over weights, so that the best schedule is one block."""
+    """μ·noise of steps that are all alike, factor ≤ 1: pushes are concave over weights, so that one block is best."""
     if factor == 0:
         return push
     if math.isinf(push):
@@ -189,7 +190,7 @@ def _in_one_block(distance: float, push: float, factor: float, steps: int) -> fl
 
 
 def _searched(maps: Maps, distance: float) -> float:
-    """Over the number of steps that use their drift: a ladder, then a finer one around its best."""
+    """The least μ over how many steps use their drift: some numbers first, then others around the best of them."""
     if not np.isfinite(maps.drift).all():
         return _from(maps, distance, 0)
     count = len(maps)
@@ -204,7 +205,7 @@ def _searched(maps: Maps, distance: float) -> float:
 
 
 def _from(maps: Maps, distance: float, switch: int) -> float:
-    """What the last iterate reveals, from this distance on; the step that nobody counts is left out."""
+    """μ of the last iterate from this distance on, the first `switch` steps by their drift."""
     steps = maps.steps(switch, distance)
     if not np.isfinite(steps.lipschitz[1:]).all():
         return _all_at(steps, switch)
@@ -216,7 +217,7 @@ def _from(maps: Maps, distance: float, switch: int) -> float:
 
 
 def _all_at(steps: Steps, switch: int) -> float:
-    """Beyond the switch nothing is known of what a step does to a distance: it has to be gone by then."""
+    """μ if nothing is known of what steps beyond the switch do to a distance: it has to be gone by then."""
     if switch == 0:
         return certify(steps, 1, np.full(len(steps) - 1, np.inf))
     before, after = steps.part(0, switch + 1), steps.part(switch + 1, len(steps))
@@ -238,3 +239,116 @@ def amplification(lipschitz: float, steps: int) -> float:
         return math.expm1(-log_square) / math.expm1(-log_square * steps)
     # L < 1: Σ_{j<r} e^{−j·log L²} grows; multiplied by e^{(r−1)·log L²} it does not.
     return math.exp((steps - 1) * log_square) * math.expm1(log_square) / math.expm1(steps * log_square)
+
+
+# Schedules that are one block, where that is the best or known to be feasible: formulas in place of a search.
+#
+# A block pays every step in proportion to its noise and to what follows it, and costs S²/U: S the pushes and the distance
+# that it starts from, carried to its end, U the variances, carried likewise. It is feasible if no earlier end has a smaller
+# S/U, carried as far: so where pushes fall over what they weigh (docs/proofs.md).
+
+
+_AT_FIRST = 200  # switches, from either end: between two the best is missed by little, and is looked for once more
+_MORE = 64
+_MOST_STEPS = 100_000  # of a block that starts from a diameter, gone through one by one; beyond, so many on a ladder
+_LARGEST_LOG = 300.0  # e^300 and its square are floats
+
+
+def switched(distances: Floats, drift: float, retain: float, factor: float, noise: float, steps: int) -> Floats:
+    """μ from each of these distances, on the same data: some steps by drift and retain ≤ 1, the others by their factor.
+
+    Pushes of the first steps fall over what they weigh, the others push nothing: one block, whatever the switch.
+    """
+    ends = np.geomspace(1, steps, _AT_FIRST)
+    switches = np.unique(np.concatenate([[0], ends, steps - ends, steps * np.arange(9) // 8]).astype(np.intp))
+    switches = switches if math.isfinite(drift) else switches[:1]
+    best = np.full_like(distances, np.inf)
+    for _ in range(3):
+        costs = _of_switches(distances[:, None], drift, retain, factor, switches, steps)
+        best = np.minimum(best, costs.min(axis=1))
+        places = costs.argmin(axis=1)
+        low, high = switches[np.maximum(places - 1, 0)], switches[np.minimum(places + 1, len(switches) - 1)]
+        if (high - low <= 2).all() or len(switches) == 1:
+            break
+        switches = np.unique(np.linspace(low.min(), high.max(), _MORE * 4).astype(np.intp))
+    return up(best / noise)
+
+
+def _of_switches(
+    distances: Floats, drift: float, retain: float, factor: float, switches: np.ndarray, steps: int
+) -> Floats:
+    carried = switches * math.log(retain) if retain > 0 else np.where(switches > 0, -np.inf, 0.0)
+    pushed = np.where(switches > 0, drift * _powers(retain, switches), 0.0) if math.isfinite(drift) else 0.0
+    weight = _powers(retain**2, switches) + _inverse_squares(factor, steps - switches)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        costs = (distances * np.exp(carried) + pushed) / np.sqrt(weight)
+    return np.where(np.isnan(costs), np.inf, costs)
+
+
+def _powers(factor: float, counts: np.ndarray) -> Floats:
+    """Σ_{j<count} factor^j for a factor of at most 1."""
+    if factor == 1:
+        return counts.astype(float)
+    if factor == 0:
+        return np.minimum(counts, 1).astype(float)
+    return np.asarray(np.expm1(counts * math.log(factor)) / (factor - 1))
+
+
+def _inverse_squares(factor: float, counts: np.ndarray) -> Floats:
+    """Σ_{1≤i≤count} factor^{−2i}, and no more than floats can hold: less noise is a larger μ."""
+    if factor == 1:
+        return counts.astype(float)
+    if math.isinf(factor):
+        return np.zeros(counts.shape)
+    log_square = 2 * math.log(max(factor, 1e-100))
+    grown = np.minimum(-log_square * counts, 2 * _LARGEST_LOG)
+    return np.asarray(np.expm1(grown) / -math.expm1(log_square))
+
+
+def on_the_same_data(factors: Floats, noise: Floats) -> float:
+    """μ for a distance of 1, from steps that push nothing: one block, whatever the factors are."""
+    if not factors.all():
+        return 0.0
+    logs = np.log(factors)
+    after = np.append(np.cumsum(logs[:0:-1])[::-1], 0.0)
+    top = float(after.max())
+    weight = float(np.square(noise * np.exp(after - top)).sum())
+    carried = float(after[0]) + float(logs[0]) - top
+    size = float(np.abs(logs).sum())
+    # A sum of n logarithms is off by at most n·u times the sum of their sizes.
+    return up(math.exp(min(carried, 700.0)) / math.sqrt(weight), by=1e-12 + 2 * ULP * len(logs) * (1 + size))
+
+
+def from_anywhere(push: float, factor: float, noise: float, diameter: float, steps: int) -> float:
+    """μ of steps that are all alike, the record at every one of them: every push paid where it comes, or one block.
+
+    Blocks are from the very start, or, in a bounded domain, from a diameter so many steps before the end.
+    """
+    at_once = push * math.sqrt(steps)
+    if factor <= 1:
+        at_once = min(at_once, float(_blocks(0.0, push, factor, np.array([steps]))[0]))
+    if not math.isfinite(diameter) or not math.isfinite(factor):
+        return up(at_once / noise)
+    few = np.arange(1, min(steps, _MOST_STEPS) + 1)
+    if factor > 1:
+        few = few[few * math.log(factor) < _LARGEST_LOG]
+        return up(min(at_once, _until_it_bends(diameter, push, factor, few)) / noise)
+    lengths = np.unique(np.append(few, np.geomspace(1, steps, _MOST_STEPS).astype(np.intp)))
+    return up(min(at_once, float(_blocks(diameter, push, factor, lengths).min())) / noise)
+
+
+def _blocks(distance: float, push: float, factor: float, lengths: np.ndarray) -> Floats:
+    """μ·noise = S/√U of one block of each length, for a factor of at most 1."""
+    carried = np.exp(lengths * math.log(factor)) if factor > 0 else np.zeros(lengths.shape)
+    return np.asarray((distance * carried + push * _powers(factor, lengths)) / np.sqrt(_powers(factor**2, lengths)))
+
+
+def _until_it_bends(distance: float, push: float, factor: float, lengths: np.ndarray) -> float:
+    """The least S/√U for a factor above 1, of blocks that are feasible: S/U, carried to one place, has only fallen."""
+    if not lengths.size:
+        return math.inf
+    logs = lengths * math.log(factor)
+    carried = distance * np.exp(logs) + push * np.expm1(logs) / (factor - 1)
+    weight = np.expm1(2 * logs) / (factor**2 - 1)
+    falling = np.append(True, np.diff(np.log(carried) - np.log(weight) + logs) < -1e-12)
+    return float((carried / np.sqrt(weight))[np.minimum.accumulate(falling)].min())

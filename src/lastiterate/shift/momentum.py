@@ -46,16 +46,16 @@ class Hidden:
 
     @cached_property
     def doubts(self) -> tuple[Floats, ...]:
-        """What is not known, each times p: how far the pull may differ from that of the middle Hessian."""
+        """Coefficients of p by which the pull may differ from that of the middle Hessian."""
         return (np.append(0.0, self.half * np.array(self.linear.point)),)
 
     @property
     def order(self) -> int:
-        """So many zeros at the end of p, and nothing is left of a push, in no part of the state."""
+        """How many zeros at the end of p leave nothing of a push in any part of the state."""
         return len(self.owed) - 1
 
     def payments(self, path: Floats, pushes: Floats) -> Floats:
-        """What p = path asks for at each step, for pushes of these sizes; rounded up."""
+        """Return the payments that p = path asks for at each step, for pushes of these sizes; rounded up."""
         count = len(pushes)
         terms = sum((_along(np.abs(path), np.abs(taps), count) for taps in (self.owed, *self.doubts)), np.abs(pushes))
         paid = np.abs(pushes - _along(path, self.owed, count))
@@ -95,7 +95,7 @@ class Asked:
 
 
 def one_push(length: int, zeros: int, period: int) -> Asked:
-    """A push at the first of so many steps; the payments of every `period`-th step are added up."""
+    """Ask for one push at the first of `length` steps; payments that are `period` steps apart are added up."""
     pushes = np.zeros(length)
     pushes[0] = 1.0
     return Asked(pushes, zeros, np.arange(length, dtype=np.intp) % period)
@@ -206,7 +206,7 @@ class Memory:
 
 @lru_cache(maxsize=16)
 def memories(hidden: Hidden, released: tuple[float, ...]) -> tuple[Memory, ...]:
-    """What is proved of a filter of whose p Σ released[i]·p_{T−i} is released; nothing where it may never forget."""
+    """Return how fast a filter forgets of whose p Σ released[i]·p_{T−i} is released; nothing if it may never forget."""
     found = (_memory(hidden, released, 1.0 + rate) for rate in _RATES.tolist())
     return tuple(one for one in found if one is not None)
 
@@ -296,7 +296,7 @@ class TurnsOfRecord:
         return self._best[0]
 
     def payments(self, last: int) -> Floats:
-        """For each step, what is paid there for all turns but the last so many; 0 where each is paid for at once."""
+        """Return what each step pays for all turns but the `last` ones; 0 if each turn is paid for at once."""
         epochs, total = self._best[1], np.zeros(self.steps)
         for index in range(last, self.turns):
             first, key = self._time(index) - 1, self._key(index, epochs) if epochs else None
@@ -321,7 +321,7 @@ class TurnsOfRecord:
         return least, chosen
 
     def _square_over(self, epochs: int) -> float:
-        """With each push paid for over so many epochs, or as many as are left."""
+        """Σ payments² if each push is paid for over so many epochs, or as many as are left."""
         total = min(self._last_square(), 1.0)
         for index, count in self._different(epochs):
             total += count * self._block(tuple(self._key(index + ago, epochs) for ago in range(epochs)))
@@ -338,7 +338,7 @@ class TurnsOfRecord:
         return self.steps - self.left - index * self.every
 
     def _key(self, index: int, epochs: int) -> _Key:
-        """Of a turn but the last: which path it is paid along."""
+        """Which path a turn, not the last, is paid along."""
         if index >= self.turns:
             return None
         room = self.begins - self._time(index) + 1

@@ -60,7 +60,7 @@ def _priced(steps: Steps, start: int, payments: Floats) -> float:
 
 
 def _last_zero(steps: Steps) -> int:
-    """A factor 0 forgets everything before it."""
+    """The last step with factor 0, which forgets everything before it; 0 if there is none."""
     zeros = np.flatnonzero(steps.lipschitz == 0)
     return int(zeros[-1]) if zeros.size else 0
 
@@ -259,7 +259,7 @@ class _Hull:
 
 
 def _least_in_chunk(x: Floats, y: Floats, heights: Floats) -> tuple[Floats, Counts]:
-    """For every start the least slope to an earlier entry of the same chunk, and which that is."""
+    """Return for every start the least slope to an earlier entry of the same chunk, and which entry that is."""
     with np.errstate(divide="ignore", invalid="ignore"):
         slopes = (heights[:, None] - y[None, :]) / (x[:, None] - x[None, :])
     slopes[np.triu_indices(len(x))] = np.inf

@@ -6,15 +6,20 @@ Nothing here has to be trusted: whatever comes out is a path, and the kernel pri
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 
 import numpy as np
 
-from lastiterate.kernel.prepaid import Kept, Segment
-from lastiterate.kernel.steps import Steps
+from lastiterate.kernel.prepaid import Kept
+from lastiterate.kernel.steps import Refused, Steps, greatest
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.rounding import geometric_sum
 from lastiterate.runs.per_step import is_constant
 
+Segment = tuple[int, bool, float, bool]  # length, whether it pays off or prepays, its last r, whether nothing is left
+
+_LOST = 2.0**-48  # of what may be prepaid: more than the kernel allows its sums to have lost
+_CHUNK = 1 << 16
 _TIED = 1e-11  # in parts of r: neighbours in proportion to a bound, up to rounding
 _ROOM = 100.0  # times the longest gap: r at the last turn, over what it can be where nothing pulls it up
 _FEW, _GAPS = 8, 2  # turns that are worth no shortcut, and so many gaps more at both ends: to be near the best
@@ -22,7 +27,7 @@ _FEW, _GAPS = 8, 2  # turns that are worth no shortcut, and so many gaps more at
 
 @np.errstate(all="ignore")
 def best_path(steps: Steps, given: Kept) -> list[Segment]:
-    """For all steps between two releases, the pushes of one record among them."""
+    """Return the best path through all steps between two releases, the pushes of one record among them."""
     ends = _ends(steps, given)
     if ends is None:
         slopes = best_slopes(steps.sensitivity, steps.noise, given.least, np.maximum(steps.lipschitz, given.least))
@@ -37,7 +42,8 @@ def _ends(steps: Steps, given: Kept) -> tuple[int, int] | None:
     there is no other reason to rise. None where the steps in between are too few to be worth it.
     """
     turns = np.flatnonzero(steps.sensitivity)
-    alike = all(is_constant(values) for values in (steps.noise, steps.lipschitz, given.center)) and given.constant
+    alike = all(is_constant(values) for values in (steps.noise, steps.lipschitz, given.center))
+    alike = alike and bool((given.lost[1:] == given.lost[-1]).all())
     highest, least = float(steps.lipschitz[0]), float(given.least[-1])
     if not alike or highest > 1 or not 0 < least < highest or len(turns) < _FEW:
         return None
@@ -93,6 +99,74 @@ def paid_at_once(steps: Steps) -> list[Segment]:
         found.append((1, True, float(steps.sensitivity[turn]) / float(steps.noise[turn]) ** 2, True))
         before = turn + 1
     return [*found, (len(steps) - before, True, 0.0, True)] if before < len(steps) else found
+
+
+# The path along which a schedule pays.
+
+
+@np.errstate(all="ignore")  # what leaves the range of floats is infinite or no number, and priced or refused as such
+def path_along(steps: Steps, given: Kept, segments: Iterable[Segment]) -> Floats:
+    """The path of these segments: −b where something is prepaid and ρ where something is left; noise²·r is paid.
+
+    From the end of each segment backwards r falls by L or by what is kept.
+    """
+    least, left, at, path = given.least, 0.0, 0, np.zeros(len(steps))
+    for length, paying_off, last, settled in segments:
+        if at + length > len(steps):
+            break
+        rates = (steps.lipschitz if paying_off else least)[at : at + length]
+        due = np.cumprod(np.append(last, rates[:0:-1]))[::-1] * np.square(steps.noise[at : at + length])
+        if settled and paying_off and greatest(rates) > 1:  # rounding would grow on its way: from the end backwards
+            path[at : at + length] = _left_backwards(steps.part(at, at + length), due)
+        else:
+            left = _left_onwards(
+                steps.part(at, at + length), least[at : at + length], due, left, path[at : at + length]
+            )
+        at += length
+        if settled:
+            path[at - 1] = left = 0.0
+    if at != len(steps):
+        raise Refused(f"the segments of a schedule must have {len(steps)} steps.")
+    return _kept_until_the_turn(steps, given, path)
+
+
+def _left_onwards(steps: Steps, least: Floats, due: Floats, left: float, path: Floats) -> float:
+    """Write what is left after each of these steps into `path`, and return what is left after the last."""
+    for first in range(0, len(steps), _CHUNK):
+        cut = slice(first, first + _CHUNK)
+        rows = (steps.sensitivity[cut], due[cut], steps.lipschitz[cut], least[cut])
+        found = []
+        for push, payment, up, down in zip(*(row.tolist() for row in rows), strict=True):
+            left = (up if left > 0 else down) * left + push - payment if left else push - payment
+            found.append(left)
+        path[cut] = found
+    return left
+
+
+def _left_backwards(steps: Steps, due: Floats) -> list[float]:
+    """Return what is left after each of these steps if nothing is left after the last."""
+    left, found = 0.0, [0.0]
+    rows = (steps.sensitivity[:0:-1], due[:0:-1], steps.lipschitz[:0:-1])
+    for push, payment, up in zip(*(row.tolist() for row in rows), strict=True):
+        left = max((left + payment - push) / up, 0.0) if up else 0.0
+        found.append(left)
+    return found[::-1]
+
+
+def _kept_until_the_turn(steps: Steps, given: Kept, path: Floats) -> Floats:
+    """Return the path with less prepaid, so that b_t ≥ c·b_{t−1} − s, and b = 0 where the next step keeps nothing."""
+    path[-1] = 0.0
+    path[:-1][(given.least[1:] <= 0) & (path[:-1] < 0)] = 0.0
+    prepaid = np.maximum(-path, 0.0)
+    most = (prepaid[1:] + steps.sensitivity[1:]) / given.center[1:]
+    if (prepaid[:-1] <= most * (1 - _LOST)).all():
+        return path
+    rows = list(zip(prepaid.tolist(), steps.sensitivity.tolist(), given.center.tolist(), strict=True))
+    found, after = [0.0], 0.0
+    for (before, _, _), (_, push, center) in zip(rows[-2::-1], rows[:0:-1], strict=True):
+        after = min(before, (after + push) / center * (1 - _LOST))
+        found.append(after)
+    return np.where(path < 0, -np.array(found[::-1]), path)
 
 
 # How steep the steps are of the linear chain that shows a record best, if each slope may be chosen within bounds.
@@ -223,7 +297,7 @@ class _Pieces:
         self.factor, self.slope, self.constant = 1.0, 0.0, 0.0
 
     def undergo(self, factor: float, slope: float, constant: float) -> None:
-        """A factor 0 takes all pieces out of sight."""
+        """Apply a step to all pieces; a factor 0 takes them out of sight."""
         if factor == 0:
             self.entries.clear()
             self.factor, self.slope, self.constant = 1.0, 0.0, 0.0

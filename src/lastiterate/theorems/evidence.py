@@ -12,8 +12,8 @@ from lastiterate.curves.notion import Notion, with_caveats
 from lastiterate.display import summary
 from lastiterate.errors import Unavailable
 from lastiterate.facts import Fact
-from lastiterate.kernel.prepaid import Segment
 from lastiterate.numerics.rounding import up
+from lastiterate.shift.prepay import Segment
 from lastiterate.shift.schedule import Schedule
 
 

@@ -37,7 +37,7 @@ from lastiterate.runs.batches import Turns
 from lastiterate.runs.optimizers import SGD
 from lastiterate.runs.process import Process
 from lastiterate.shift.momentum import Asked, Hidden, Turning, TurnsOfRecord, best_memory_path
-from lastiterate.shift.prepay import best_path, paid_at_once
+from lastiterate.shift.prepay import best_path, paid_at_once, path_along
 from lastiterate.theorems.evidence import (
     Evidence,
     NoFiniteBound,
@@ -128,14 +128,14 @@ def _stretch(steps: Steps, smooth: Smooth, keeping: Kept, largest: float) -> Str
         return Stretch(0.0, None)
     segments = best_path(steps, keeping)
     try:
-        mu = prepaid_mu(steps, smooth, keeping, segments, largest)
+        mu = prepaid_mu(steps, smooth, keeping, path_along(steps, keeping, segments), largest)
     except TooLarge:
         raise
     except Refused:  # a path that leaves the range of floats
         mu = math.inf
     if mu > _LARGER * math.sqrt(float(np.square(steps.sensitivity / steps.noise).sum())):
         segments = paid_at_once(steps)
-        mu = prepaid_mu(steps, smooth, keeping, segments, largest)
+        mu = prepaid_mu(steps, smooth, keeping, path_along(steps, keeping, segments), largest)
     return Stretch(mu, Path(tuple(segments)))
 
 

@@ -19,8 +19,8 @@ from lastiterate.progress import tracked
 from lastiterate.runs.batches import Turns
 from lastiterate.runs.per_step import extremes
 from lastiterate.runs.process import Process
+from lastiterate.shift.distance_bounds import from_anywhere
 from lastiterate.shift.optimise import best_schedule
-from lastiterate.shift.schedule import from_anywhere
 from lastiterate.theorems.evidence import About, Evidence, NoFiniteBound, RecordSchedules, Stretch
 from lastiterate.theorems.features import (
     ANY_BATCHES,
