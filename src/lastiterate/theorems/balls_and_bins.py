@@ -12,7 +12,6 @@ from operator import attrgetter
 
 import numpy as np
 
-from lastiterate.curves.adjacency import Adjacency
 from lastiterate.curves.balls_and_bins import BallsAndBinsDP
 from lastiterate.curves.compose import compose_counted
 from lastiterate.curves.hidden_participation import present_or_absent
@@ -26,8 +25,8 @@ from lastiterate.numerics.rounding import up
 from lastiterate.runs.per_step import is_constant
 from lastiterate.runs.process import Process
 from lastiterate.shift.distance_bounds import farthest_along, first_maps, last_maps, remaining_mus
-from lastiterate.theorems.epochs import epoch_average
-from lastiterate.theorems.evidence import About, Evidence, NoFiniteBound, RecordSchedules
+from lastiterate.theorems.epochs import averaged_epoch, whole_epoch
+from lastiterate.theorems.evidence import About, Evidence, NoFiniteBound
 from lastiterate.theorems.features import (
     ADDED_OR_REMOVED,
     ANY_CHECKPOINTS,
@@ -42,8 +41,9 @@ from lastiterate.theorems.features import (
     WEIGHT_DECAY,
     ZEROED_OUT,
 )
-from lastiterate.theorems.prepayment import ALIKE_IF_NEW, LITTLE_TO_PREPAY, SEVERAL, SMOOTH, prepaid_evidence
-from lastiterate.theorems.shift_engine import FEW_ENOUGH_PLACES, TAME, places_of, schedules_of, shift_evidence
+from lastiterate.theorems.places import Place, place_evidence
+from lastiterate.theorems.prepayment import ALIKE_IF_NEW, LITTLE_TO_PREPAY, SEVERAL, SMOOTH
+from lastiterate.theorems.shift_engine import FEW_ENOUGH_PLACES, TAME
 from lastiterate.theorems.theorem import Theorem
 
 THERE_OR_NOT = frozenset({ZEROED_OUT, ADDED_OR_REMOVED})
@@ -80,7 +80,7 @@ def _prepaid(process: Process) -> Evidence:
     Attained by: one epoch of quadratic losses, where a record's effect is constant.
     Reference: prepayment and hidden allocation (docs/proofs.md).
     """
-    return Evidence(ChosenSlack(partial(prepaid_in_the_last_epoch, process)))
+    return Evidence(ChosenSlack(partial(hidden_in_the_last_epoch, process)))
 
 
 def _window_tail(process: Process) -> Evidence:
@@ -194,35 +194,27 @@ def _epochs(process: Process, mu: float, count: int) -> BallsAndBinsDP:
     return BallsAndBinsDP(up(mu), process.batches.per_epoch, count, process.adjacency)
 
 
-def hidden_in_the_last_epoch(process: Process) -> Notion:
-    """The last iterate: the place in the last epoch is hidden, and all earlier ones count as the worst."""
-    places = places_of(process, averaged=True)
-    found = schedules_of(places, places.wanted)
-    if not all(math.isfinite(record.mu) for record in found):
-        raise NoFiniteBound("no_finite_schedule")
-    return _hidden_among(found, process.adjacency)
+def hidden_in_the_last_epoch(process: Process, slack: float | None = None) -> Notion:
+    """Return the guarantee of the last iterate: the place in the last epoch is hidden, earlier ones count as the worst.
 
-
-def prepaid_in_the_last_epoch(process: Process, slack: float) -> Notion:
-    """The same with prepayment, but for a probability `slack`: one push, of the record against nothing."""
-    return _hidden_among(prepaid_evidence(process, averaged=True, slack=slack).schedules, process.adjacency)
-
-
-def _hidden_among(found: tuple[RecordSchedules, ...], adjacency: Adjacency) -> Notion:
-    """One law without the record, and one for each place; where it has no turn at all they are the same."""
+    With `slack`, the push may be prepaid, except with this probability: one push, of the record against nothing. There is
+    one law without the record, and one for each place; where it has no turn at all they are the same.
+    """
+    found = place_evidence(process, Place.AVERAGE, slack).schedules
     mus, weights = (np.array(values) for values in zip(*((one.mu, one.weight) for one in found), strict=True))
     absent = max(0.0, 1 - float(weights.sum()))
-    return present_or_absent(np.append(mus, 0.0), np.append(weights, absent), adjacency=adjacency)
+    return present_or_absent(np.append(mus, 0.0), np.append(weights, absent), adjacency=process.adjacency)
 
 
 def from_a_common_state(process: Process) -> Notion:
-    """Whole epochs on a bounded domain, of which the last iterate is released: the better of both, or an average.
+    """Return what whole epochs on a bounded domain reveal, of which the last iterate is released.
 
-    An average over the record's places holds for any neighbours; the rest for a record that is there or not.
+    An average over the record's places holds for any neighbours; for a record that is there or not, the better of what
+    hides its place in the last epoch and of the composition of all epochs.
     """
     unbounded = replace(process, diameter=math.inf)
     if process.adjacency.replaces:
         one = len(process) == process.batches.per_epoch
-        return epoch_average(process) if one else shift_evidence(unbounded, averaged=True).notion
+        return averaged_epoch(process, whole_epoch(process)) if one else place_evidence(unbounded, Place.AVERAGE).notion
     ways = (hidden_in_the_last_epoch(unbounded), composed_epochs(process))
     return min(ways, key=lambda one: float(one._epsilon(np.array([_TYPICAL_LOG_DELTA]))[0]))

@@ -29,7 +29,7 @@ from lastiterate.runs.per_step import extremes
 from lastiterate.runs.process import Process
 from lastiterate.shift.distance_bounds import last_maps, remaining_mu
 from lastiterate.theorems.balls_and_bins import from_a_common_state
-from lastiterate.theorems.epochs import FEW_ENOUGH, epoch_average, tabled, whole_epoch
+from lastiterate.theorems.epochs import FEW_ENOUGH, averaged_epoch, hidden_epoch, tabled, whole_epoch
 from lastiterate.theorems.evidence import Evidence
 from lastiterate.theorems.features import (
     ANY_BATCHES,
@@ -43,9 +43,9 @@ from lastiterate.theorems.features import (
     WEIGHT_DECAY,
     Assumption,
 )
-from lastiterate.theorems.hidden_place import HIDDEN_PLACE, hidden_notion
 from lastiterate.theorems.papers.asoodeh2023 import BOUNDED_GRADIENTS, DECAYING, KNOWN_DIMENSION
-from lastiterate.theorems.shift_engine import shift_evidence
+from lastiterate.theorems.places import Place, place_evidence
+from lastiterate.theorems.shift_engine import HIDDEN_PLACE
 from lastiterate.theorems.theorem import Theorem
 from lastiterate.theorems.typical_batches import BOUNDED_RECORDS, sampled_window
 
@@ -97,14 +97,15 @@ def _in_new_orders(process: Process) -> Ends:
 
 
 def _from_a_common_state(process: Process) -> Notion:
-    """Whole epochs: the place of the record in the last of them is hidden, where that can be gone through."""
+    """Return what whole epochs reveal: the place of the record in the last is hidden, where that can be gone through."""
     if len(process) == _round(process):
+        epoch = whole_epoch(process)
         averaged = FEW_ENOUGH.failure(process) is not None
-        return epoch_average(process) if averaged else tabled(whole_epoch(process), _POINTS)
+        return averaged_epoch(process, epoch) if averaged else tabled(hidden_epoch(process, epoch), _POINTS)
     unbounded = replace(process, diameter=math.inf)
     if HIDDEN_PLACE.failures(unbounded):
-        return shift_evidence(unbounded, averaged=True).notion
-    return tabled(hidden_notion(unbounded, _REPRESENTED), _POINTS)
+        return place_evidence(unbounded, Place.AVERAGE).notion
+    return tabled(place_evidence(unbounded, Place.HIDDEN, most=_REPRESENTED).notion, _POINTS)
 
 
 def _in_own_places(process: Process) -> Ends:

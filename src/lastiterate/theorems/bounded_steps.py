@@ -22,7 +22,7 @@ from lastiterate.numerics.normal_gap import threshold_above
 from lastiterate.numerics.rounding import up
 from lastiterate.runs.process import Process
 from lastiterate.theorems.block_mixing import ends_of
-from lastiterate.theorems.shift_engine import exchange_of, place_sizes
+from lastiterate.theorems.places import exchange_of, place_sizes
 
 # Steps that are alike on a bounded set, in units of their noise: on which rows, levels and cuts their tables are.
 

@@ -36,7 +36,8 @@ from lastiterate.theorems.features import (
     WEIGHT_DECAY,
     Assumption,
 )
-from lastiterate.theorems.prepayment import SMOOTH, smooth_of
+from lastiterate.theorems.places import smooth_of
+from lastiterate.theorems.prepayment import SMOOTH
 from lastiterate.theorems.theorem import Theorem
 
 # Hidden participation: on random batches it is not known in which steps a record took part, and this hides a part of it.
