@@ -85,7 +85,8 @@ def place_evidence(process: Process, place: Place, slack: float | None = None, m
     places stand for others where two are compared.
     """
     places, wanted = _wanted(process, place, slack)
-    pairs = representative_pairs(places, most or _most_compared(slack)) if place is Place.HIDDEN else []
+    most = most or (MOST_REPRESENTED if slack is None else _MOST_PREPAID)
+    pairs = representative_pairs(places, most) if place is Place.HIDDEN else []
     # A hidden place has three different pushes, of each two of three records.
     functions = 3 if place is Place.HIDDEN else 1
     found, prepaying = schedules(process, places, [*((one,) for one in wanted), *pairs], slack, functions)
@@ -264,10 +265,6 @@ def _towards_the_end(part: range, most: int) -> list[int]:
     while (following := math.ceil(distances[-1] * times)) < len(part) and len(distances) > 1:
         distances.append(following)
     return [part[-1] - distance for distance in reversed(distances)]
-
-
-def _most_compared(slack: float | None) -> int:
-    return MOST_REPRESENTED if slack is None else _MOST_PREPAID
 
 
 # How much work that is.
