@@ -48,6 +48,9 @@ from lastiterate.theorems.theorem import Theorem
 
 THERE_OR_NOT = frozenset({ZEROED_OUT, ADDED_OR_REMOVED})
 
+_MOST_LEVELS = 20  # different epochs, each rounded up to the next: each is a loss distribution of its own
+_TYPICAL_LOG_DELTA = math.log(1e-6)  # where two guarantees are compared, by estimates: either is valid
+
 
 def _composition(process: Process) -> Evidence:
     """Update: X ← φ(X) + N(0, ν²), balls and bins.
@@ -98,7 +101,7 @@ def _window_tail(process: Process) -> Evidence:
 
 
 def window_of_epochs(process: Process, epochs: int) -> Notion:
-    """The guarantee of a window of so many epochs. Trusted: everything in it is rounded up."""
+    """Return the guarantee of a window of so many epochs. Trusted: everything in it is rounded up."""
     steps = epochs * process.batches.per_epoch
     before = len(process) - steps
     maps = last_maps(process, steps).without_record()
@@ -109,7 +112,7 @@ def window_of_epochs(process: Process, epochs: int) -> Notion:
 
 @lru_cache(maxsize=1)
 def _distances(process: Process) -> Floats:
-    """How far apart two runs can be after each number of steps: where no step expands, a turn counts most as the last."""
+    """Return how far apart two runs can be after each step: where no step expands, a turn counts most as the last."""
     per_epoch = process.batches.per_epoch
     worst = np.repeat(process.sensitivity.reshape(-1, per_epoch).max(axis=1), per_epoch)
     turns = (np.arange(len(process)) + 1) % per_epoch == 0
@@ -117,58 +120,11 @@ def _distances(process: Process) -> Floats:
     return farthest_along(first_maps(at_the_end, len(process)), process.diameter)
 
 
-BALLS_AND_BINS = Theorem(
-    "balls-and-bins",
-    "Chua et al. 2025 and Feldman and Shenfeld 2025, recomputed",
-    "balls and bins, any loss, every iterate released",
-    {OWN_PLACES, RANDOM_SIZES, CHANGING_STEPS, UNFINISHED_EPOCH}
-    | ANY_CHECKPOINTS
-    | ANY_MAP
-    | ANY_UPDATE
-    | THERE_OR_NOT,
-    (),
-    _composition,
-    about=About.EVERY_ITERATE,
-    sees=attrgetter("sensitivity", "noise"),
-)
-HIDDEN_ALLOCATION = Theorem(
-    "balls-and-bins/hidden-place",
-    "lastiterate, hidden place of a record, against one distribution without it",
-    "balls and bins, any Lipschitz constants; few epochs",
-    {OWN_PLACES, RANDOM_SIZES, CHANGING_STEPS, UNFINISHED_EPOCH} | ANY_MAP | THERE_OR_NOT,
-    (FINITE_LIPSCHITZ, TAME, FEW_ENOUGH_PLACES),
-    _hidden,
-    sees=attrgetter("sensitivity", "noise", "lipschitz"),
-)
-PREPAID_ALLOCATION = Theorem(
-    "balls-and-bins/prepaid",
-    "lastiterate, noise before a record's step, and its place is hidden",
-    "balls and bins, smooth losses: noise before the step and other places hide a record",
-    {OWN_PLACES, RANDOM_SIZES, UNFINISHED_EPOCH, WEIGHT_DECAY} | THERE_OR_NOT,
-    (SEVERAL, SMOOTH, ALIKE_IF_NEW, TAME, LITTLE_TO_PREPAY),
-    _prepaid,
-)
-WINDOW_OF_EPOCHS = Theorem(
-    "balls-and-bins/window-tail",
-    "lastiterate, window and tail",
-    "balls and bins, convex: the last epochs, and what remains of earlier ones",
-    {OWN_PLACES, RANDOM_SIZES, CHANGING_STEPS} | ANY_MAP | THERE_OR_NOT,
-    (NONEXPANSIVE,),
-    _window_tail,
-    rung=window_of_epochs,
-    sees=attrgetter("sensitivity", "noise", "lipschitz"),
-)
-
-
-# Balls and bins, where a record is there or not: what some epochs reveal from a common state.
-
-
-_MOST_LEVELS = 20  # different epochs, each rounded up to the next: each is a loss distribution of its own
-_TYPICAL_LOG_DELTA = math.log(1e-6)  # where two guarantees are compared, by estimates: either is valid
+# What some epochs reveal from a common state, where a record is there or not.
 
 
 def composed_epochs(process: Process, first: int = 0) -> Notion:
-    """Every iterate of these epochs released, from this step on; the last epoch may be cut short.
+    """Return the composition of epochs with every iterate released, from step `first` on; the last may be cut short.
 
     An epoch whose steps differ counts as one whose steps are all as its worst.
     """
@@ -218,3 +174,46 @@ def from_a_common_state(process: Process) -> Notion:
         return averaged_epoch(process, whole_epoch(process)) if one else place_evidence(unbounded, Place.AVERAGE).notion
     ways = (hidden_in_the_last_epoch(unbounded), composed_epochs(process))
     return min(ways, key=lambda one: float(one._epsilon(np.array([_TYPICAL_LOG_DELTA]))[0]))
+
+
+BALLS_AND_BINS = Theorem(
+    "balls-and-bins",
+    "Chua et al. 2025 and Feldman and Shenfeld 2025, recomputed",
+    "balls and bins, any loss, every iterate released",
+    {OWN_PLACES, RANDOM_SIZES, CHANGING_STEPS, UNFINISHED_EPOCH}
+    | ANY_CHECKPOINTS
+    | ANY_MAP
+    | ANY_UPDATE
+    | THERE_OR_NOT,
+    (),
+    _composition,
+    about=About.EVERY_ITERATE,
+    sees=attrgetter("sensitivity", "noise"),
+)
+HIDDEN_ALLOCATION = Theorem(
+    "balls-and-bins/hidden-place",
+    "lastiterate, hidden place of a record, against one distribution without it",
+    "balls and bins, any Lipschitz constants; few epochs",
+    {OWN_PLACES, RANDOM_SIZES, CHANGING_STEPS, UNFINISHED_EPOCH} | ANY_MAP | THERE_OR_NOT,
+    (FINITE_LIPSCHITZ, TAME, FEW_ENOUGH_PLACES),
+    _hidden,
+    sees=attrgetter("sensitivity", "noise", "lipschitz"),
+)
+PREPAID_ALLOCATION = Theorem(
+    "balls-and-bins/prepaid",
+    "lastiterate, noise before a record's step, and its place is hidden",
+    "balls and bins, smooth losses: noise before the step and other places hide a record",
+    {OWN_PLACES, RANDOM_SIZES, UNFINISHED_EPOCH, WEIGHT_DECAY} | THERE_OR_NOT,
+    (SEVERAL, SMOOTH, ALIKE_IF_NEW, TAME, LITTLE_TO_PREPAY),
+    _prepaid,
+)
+WINDOW_OF_EPOCHS = Theorem(
+    "balls-and-bins/window-tail",
+    "lastiterate, window and tail",
+    "balls and bins, convex: the last epochs, and what remains of earlier ones",
+    {OWN_PLACES, RANDOM_SIZES, CHANGING_STEPS} | ANY_MAP | THERE_OR_NOT,
+    (NONEXPANSIVE,),
+    _window_tail,
+    rung=window_of_epochs,
+    sees=attrgetter("sensitivity", "noise", "lipschitz"),
+)

@@ -2,6 +2,11 @@
 
 A block from one common state reveals what its steps reveal; from two states that differ it still hides most of the
 difference. Blocks follow each other without end, and the profile stays. Proof: docs/proofs.md.
+
+With weight decay a ball stands for the domain, which no iterate leaves, nearly always: X_t = (1 − λ)X_{t−1} + (a clipped
+mean gradient) + noise is a fixed point, plus gradients of norm at most drift/(2λ) in all, plus a Gaussian vector with
+variance at most ν²/(1 − (1 − λ)²). Asoodeh and Diaz 2023, Theorem 3, cuts every step's noise at κν, and their ball has
+radius (ηC + κν)/λ; to cut the sum is enough: its ball is smaller by about √λ.
 """
 
 from __future__ import annotations
@@ -55,15 +60,17 @@ _LARGEST_APART = 4.5
 _POINTS, _REPRESENTED = 40, 10
 # Steps in a block: a limit of effort; longer ones hide more of what was before, and reveal more themselves.
 _LONGEST = 20_000
+# The probability that some iterate leaves the ball; δ grows by 1 + e^ε times it, and less makes a larger ball, as √log.
+_LOST = 1e-14
 
 
 def blocks_of(process: Process, length: int) -> Notion:
-    """The guarantee of blocks of so many rounds (steps, or epochs of passes). Trusted."""
+    """Return the guarantee of blocks of so many rounds (steps, or epochs of passes). Trusted."""
     return blocks_of_alike(process.worst_alike, length)
 
 
 def blocks_of_alike(process: Process, length: int) -> Notion:
-    """The same for steps that are all alike."""
+    """Return the guarantee of blocks of so many rounds, for steps that are all alike."""
     if length > (most := _most_rounds(process)):  # a small file must not ask for hours
         raise InvalidInput("blocks_too_long", most=most, got=f"{length}")
     ends = ends_of(process, length)
@@ -72,26 +79,26 @@ def blocks_of_alike(process: Process, length: int) -> Notion:
 
 
 def ends_of(process: Process, length: int) -> Ends:
-    """What a block of so many rounds reveals."""
+    """Return d and M of a block of so many rounds: what it reveals from one common state, and from two."""
     short = process.like_the_first(length * _round(process))
     return _ENDS[process.batches.turns](short)
 
 
 def _in_fixed_order(process: Process) -> Ends:
-    """The record is in the last batch of each epoch: whatever follows its last turn is post-processing."""
+    """Return the ends where the record is in the last batch of each epoch: what follows its last turn is post-processing."""
     turns = (np.arange(len(process)) + 1) % _round(process) == 0
     return _every_step(replace(process, sensitivity=process.sensitivity * turns))
 
 
 def _every_step(process: Process) -> Ends:
-    """What a record pushes at each step is known, be it nothing: the engine does it all."""
+    """Return the ends where it is known what a record pushes at each step, be it nothing: the engine does it all."""
     maps = last_maps(process, len(process))
     common = remaining_mu(maps, 0.0)
     return Ends(GaussianDP(common), common, remaining_mu(maps, process.diameter), math.inf)
 
 
 def _in_new_orders(process: Process) -> Ends:
-    """Whole epochs, each with an order of its own."""
+    """Return the ends of whole epochs, each with an order of its own."""
     maps = last_maps(process, len(process)).without_record()
     return Ends(_from_a_common_state(process), math.inf, math.inf, remaining_mu(maps, process.diameter))
 
@@ -109,7 +116,7 @@ def _from_a_common_state(process: Process) -> Notion:
 
 
 def _in_own_places(process: Process) -> Ends:
-    """Whole epochs, in each of which the record has a place of its own."""
+    """Return the ends of whole epochs, in each of which the record has a place of its own."""
     maps = last_maps(process, len(process)).without_record()
     return Ends(from_a_common_state(process), math.inf, math.inf, remaining_mu(maps, process.diameter))
 
@@ -139,7 +146,7 @@ def _most_rounds(process: Process) -> int:
 
 
 def lengths(process: Process) -> tuple[int, ...]:
-    """Of blocks that are worth a try, in rounds: long enough to hide something, short enough to be gone through.
+    """Return lengths of blocks that are worth a try, in rounds: long enough to hide something, short enough to be computed.
 
     A block may be longer than the run, whose first steps are then steps of both runs before the record's first turn.
     """
@@ -212,21 +219,11 @@ BLOCK_MIXING = Theorem(
 )
 
 
-# Weight decay keeps the iterates in a ball, nearly always: block mixing without a projection and without convexity.
-#
-# X_t = (1 − λ)X_{t−1} + (a clipped mean gradient) + noise, so that X_t is a fixed point, plus gradients of norm at most
-# drift/(2λ) in all, plus a Gaussian vector with variance at most ν²/(1 − (1 − λ)²). Asoodeh and Diaz 2023, Theorem 3,
-# cuts
-# every step's noise at κν, and their ball has radius (ηC + κν)/λ; to cut the sum is enough: its ball is smaller by about
-# √λ.
-
-
-# The probability that some iterate leaves the ball; δ grows by 1 + e^ε times it, and less makes a larger ball, as √log.
-_LOST = 1e-14
+# Weight decay keeps the iterates in a ball, nearly always: no projection and no convexity is needed.
 
 
 def in_a_ball(process: Process) -> tuple[Process, float]:
-    """The process projected on a ball that no iterate leaves, but for a probability; and that probability."""
+    """Return the process projected on a ball that no iterate leaves, but for a probability; and that probability."""
     if process.dimension is None or not extremes(process.retain)[1] < 1:
         return process, 0.0
     alike = process.worst_alike

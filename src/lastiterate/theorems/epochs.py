@@ -153,7 +153,7 @@ def hidden_among(pairs: Floats, mus: Floats, sizes: Floats, total: int, exchange
 
 
 def _starts(count: int) -> NDArray[np.intp]:
-    """Places, the hardest first, in groups: the first alone, the others more and more together."""
+    """Return where groups of places begin, the hardest first: the first alone, the others more and more together."""
     if count <= _MOST_GROUPED:
         return np.arange(count)
     return np.unique((np.geomspace(1, count, _MOST_GROUPED) - 1).astype(np.intp))
@@ -169,7 +169,7 @@ def tabled(notion: Notion, points: int = _POINTS) -> Notion:
 
 @lru_cache(maxsize=16)
 def _known(mus: bytes, pair_mus: bytes, weights: bytes, adjacency: Adjacency, points: int) -> Profile:
-    """Runs of other lengths, and other theorems about the same run, have the same epochs."""
+    """Return the table of a hidden place; runs of other lengths, and other theorems about a run, have the same epochs."""
     own, pairs, chances = (np.frombuffer(one) for one in (mus, pair_mus, weights))
     square = pairs.reshape(len(own), len(own))
     notion = HiddenPlaceDP(mus=own, pair_mus=square, weights=chances, adjacency=adjacency)
@@ -182,7 +182,7 @@ def _known(mus: bytes, pair_mus: bytes, weights: bytes, adjacency: Adjacency, po
 
 
 def mus_by_place(sensitivity: Floats, noise: Floats, lipschitz: Floats, cuts: tuple[int, ...] = ()) -> Floats:
-    """μ of a record with one turn, for each place of each epoch (the rows): s/√(ν² + hidden).
+    """Return μ of a record with one turn, for each place of each epoch (the rows): s/√(ν² + hidden).
 
     What the later steps hide of a shift, in the units of its own step: Σ_k ν_k²/(L_{j+1}⋯L_k)², rounded down. `cuts`: after
     so many steps of the epoch the iterate is released, and later ones hide nothing.
@@ -202,7 +202,7 @@ def mus_by_place(sensitivity: Floats, noise: Floats, lipschitz: Floats, cuts: tu
 def pair_mus_by_place(
     sensitivity: Floats, noise: Floats, lipschitz: Floats, cuts: tuple[int, ...] = (), exchange: float = 1.0
 ) -> Floats:
-    """μ of a push at place k and another at j, for each two places of an epoch: the least of two ways to pay, rounded up.
+    """Return μ of a push at place k and another at j, for each two places of an epoch: the least of two ways, rounded up.
 
     One after the other: the first push is hidden by the steps before the second, the second by the rest. Or both schedules
     at once, each as if its push were alone: then the shifts add up, step by step. `cuts`: where the iterate is released,
@@ -241,12 +241,12 @@ class EpochGroup:
 
     @property
     def mus(self) -> Floats:
-        """For each place, the worst of these epochs."""
+        """μ of a record at each place, of the worst of these epochs."""
         return np.asarray(mus_by_place(self.sensitivity, self.noise, self.lipschitz, self.cuts).max(axis=0))
 
 
 def epochs_of(process: Process) -> Iterator[EpochGroup]:
-    """All epochs of a run in a few groups: whole ones, those that a release cuts, and the rest of one at the end."""
+    """Yield all epochs of a run in a few groups: whole ones, those that a release cuts, and the rest of one at the end."""
     per_epoch = process.batches.per_epoch
     whole, rest = divmod(len(process), per_epoch)
     cut = _cut_epochs(process)
@@ -267,7 +267,7 @@ def epochs_of(process: Process) -> Iterator[EpochGroup]:
 
 
 def groups_of_epochs(shown: int, epochs: int) -> list[tuple[int, int, int]]:
-    """A few groups of consecutive epochs, from one to another, and of how many: all, where one is shown for all."""
+    """Return a few groups of consecutive epochs, from one to another, and of how many: all, where one is shown for all."""
     if shown == 1:
         return [(0, 1, epochs)]
     edges = [int(part[0]) for part in np.array_split(np.arange(shown), min(_MOST_GROUPS, shown))]
@@ -275,7 +275,7 @@ def groups_of_epochs(shown: int, epochs: int) -> list[tuple[int, int, int]]:
 
 
 def _cut_epochs(process: Process) -> dict[int, tuple[int, ...]]:
-    """For each epoch inside of which something is released: after how many of its steps."""
+    """Return for each epoch inside of which something is released: after how many of its steps."""
     found: dict[int, tuple[int, ...]] = {}
     for release in process.releases:
         epoch, inside = divmod(release, process.batches.per_epoch)
@@ -285,7 +285,7 @@ def _cut_epochs(process: Process) -> dict[int, tuple[int, ...]]:
 
 
 def _patterns(cut: dict[int, tuple[int, ...]]) -> list[tuple[int, ...]]:
-    """The different ways in which epochs are cut; if there are many, one that cuts wherever one of them does."""
+    """Return the different ways in which epochs are cut; if they are many, one that cuts wherever one of them does."""
     different = sorted(set(cut.values()))
     return different if len(different) <= _MOST_PATTERNS else [tuple(sorted(set().union(*different)))]
 

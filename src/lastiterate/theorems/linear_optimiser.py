@@ -63,7 +63,7 @@ _PAYMENTS = (0.5, 1.0, 2.0, 8.0)  # at most, in units of the push
 
 
 def _states(process: Process) -> tuple[Hidden, Hidden, int]:
-    """The state before and after averaging begins, and after how many steps it does."""
+    """Return the state before and after averaging begins, and after how many steps it does."""
     update = process.update
     linear = update.optimizer.linear
     if linear is None or isinstance(update.curvature, Fact):
@@ -75,7 +75,7 @@ def _states(process: Process) -> tuple[Hidden, Hidden, int]:
 
 
 def _recent(process: Process) -> Process:
-    """The last steps alone, from a common state, where the optimiser forgets what came before; else the run itself.
+    """Return the last steps alone, from a common state, if the optimiser forgets what came before; else the run itself.
 
     Where the last batch of an epoch is smaller, every step then counts as one on that batch.
     """
@@ -110,7 +110,7 @@ def _every(process: Process) -> int:
 
 
 def _square_at(process: Process, left: int) -> float:
-    """Σ payments² of a record whose last turn has so many steps after it."""
+    """Return Σ payments² of a record whose last turn has `left` steps after it."""
     return TurnsOfRecord(*_states(process), len(process), _every(process), left).square()
 
 
@@ -155,7 +155,7 @@ def _one_order(process: Process) -> Notion:
 
 
 def _new_orders(process: Process) -> Notion:
-    """Epochs that do not average yet, the one in which that begins, those that do, and the last, or what there is of it."""
+    """Return epochs that do not average yet, the one in which that begins, those that do, and the last, composed."""
     before, after, begins = _states(process)
     every, steps = process.batches.per_epoch, len(process)
     last = steps - (steps - 1) // every * every
@@ -171,7 +171,7 @@ def _new_orders(process: Process) -> Notion:
 
 
 def _last_epoch(process: Process, hidden: Hidden, length: int) -> AveragedGaussianDP:
-    """At its end nothing may be left in what is released; where places are few, each has the path that is best for it."""
+    """Return the last epoch, at whose end nothing may be left in what is released; few places have their own best paths."""
     if length > _MOST_PLACES:
         return _epoch(process, hidden, length)
     squares = [square_of(hidden, steps, hidden.linear.taps) for steps in range(1, length + 1)]
@@ -183,19 +183,19 @@ def _at_once(process: Process, places: int) -> AveragedGaussianDP:
 
 
 def _epoch(process: Process, hidden: Hidden, length: int) -> AveragedGaussianDP:
-    """An epoch of so many steps, or what there is of it, at whose end nothing is left of any push."""
+    """Return an epoch of so many steps, or what there is of it, at whose end nothing is left of any push."""
     return _of_places(process, _squares_within(hidden, length))
 
 
 def _squares_within(hidden: Hidden, most: int) -> Floats:
-    """Σ payments² of one turn that is paid for within 1, 2, … steps, until nothing is left; of many, some stand for more."""
+    """Return Σ payments² of one turn that is paid for within 1, 2, … steps; of many lengths, some stand for more."""
     lengths = np.unique(np.geomspace(1, most, min(most, _MOST_PLACES)).astype(np.intp))
     squares = np.array([square_of(hidden, int(one), hidden.order) for one in lengths])
     return np.asarray(squares[np.searchsorted(lengths, np.arange(1, most + 1), side="right") - 1])
 
 
 def _of_places(process: Process, squares: Floats) -> AveragedGaussianDP:
-    """The average over the first places of an epoch, from Σ payments² of the last of them, of the one before it, …"""
+    """Return the average over the first places of an epoch, from Σ payments² of the last of them, of the one before, …"""
     sizes, total = place_sizes(process, len(squares))
     values, which = np.unique(squares[::-1], return_inverse=True)
     mus = np.array([mu_of_square(process, value) for value in values.tolist()])

@@ -113,7 +113,7 @@ def _finite_when_reshuffled(process: Process) -> Fact | None:
 
 
 def _tame(process: Process) -> Fact | None:
-    """Where each epoch has a new order, a turn counts with what it may grow to by the end of its epoch."""
+    """Return how far a turn grows, if too far: with new orders it counts with what it may be at the end of its epoch."""
     if not process.batches.reshuffled or FINITE_LIPSCHITZ.failure(process) or process.contraction <= 1:
         return None
     grown = (
@@ -124,7 +124,7 @@ def _tame(process: Process) -> Fact | None:
 
 
 def _comparable(process: Process) -> Fact | None:
-    """Of many places, some have to stand for others."""
+    """Return why places cannot be compared: of many, some stand for others, so that later ones must be no better."""
     if FINITE_LIPSCHITZ.failure(process) is not None:
         return None
     places = places_of(process, averaged=True)
