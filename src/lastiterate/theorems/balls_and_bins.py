@@ -25,28 +25,14 @@ from lastiterate.numerics.rounding import up
 from lastiterate.runs.per_step import is_constant
 from lastiterate.runs.process import Process
 from lastiterate.shift.distance_bounds import farthest_along, first_maps, last_maps, remaining_mus
+from lastiterate.theorems import features
 from lastiterate.theorems.epochs import averaged_epoch, whole_epoch
 from lastiterate.theorems.evidence import About, Evidence, NoFiniteBound
-from lastiterate.theorems.features import (
-    ADDED_OR_REMOVED,
-    ANY_CHECKPOINTS,
-    ANY_MAP,
-    ANY_UPDATE,
-    CHANGING_STEPS,
-    FINITE_LIPSCHITZ,
-    NONEXPANSIVE,
-    OWN_PLACES,
-    RANDOM_SIZES,
-    UNFINISHED_EPOCH,
-    WEIGHT_DECAY,
-    ZEROED_OUT,
-)
+from lastiterate.theorems.features import FINITE_LIPSCHITZ, NONEXPANSIVE
 from lastiterate.theorems.places import Place, place_evidence
 from lastiterate.theorems.prepayment import ALIKE_IF_NEW, LITTLE_TO_PREPAY, SEVERAL, SMOOTH
 from lastiterate.theorems.shift_engine import FEW_ENOUGH_PLACES, TAME
 from lastiterate.theorems.theorem import Theorem
-
-THERE_OR_NOT = frozenset({ZEROED_OUT, ADDED_OR_REMOVED})
 
 _MOST_LEVELS = 20  # different epochs, each rounded up to the next: each is a loss distribution of its own
 _TYPICAL_LOG_DELTA = math.log(1e-6)  # where two guarantees are compared, by estimates: either is valid
@@ -176,15 +162,15 @@ def from_a_common_state(process: Process) -> Notion:
     return min(ways, key=lambda one: float(one._epsilon(np.array([_TYPICAL_LOG_DELTA]))[0]))
 
 
+_THERE_OR_NOT = {features.ZEROED_OUT, features.ADDED_OR_REMOVED}
+_COVERED = {features.OWN_PLACES, features.RANDOM_SIZES} | _THERE_OR_NOT
+_STEPS = {features.CHANGING_STEPS} | features.ANY_MAP
+
 BALLS_AND_BINS = Theorem(
     "balls-and-bins",
     "Chua et al. 2025 and Feldman and Shenfeld 2025, recomputed",
     "balls and bins, any loss, every iterate released",
-    {OWN_PLACES, RANDOM_SIZES, CHANGING_STEPS, UNFINISHED_EPOCH}
-    | ANY_CHECKPOINTS
-    | ANY_MAP
-    | ANY_UPDATE
-    | THERE_OR_NOT,
+    _COVERED | _STEPS | {features.UNFINISHED_EPOCH} | features.ANY_CHECKPOINTS | features.ANY_UPDATE,
     (),
     _composition,
     about=About.EVERY_ITERATE,
@@ -194,7 +180,7 @@ HIDDEN_ALLOCATION = Theorem(
     "balls-and-bins/hidden-place",
     "lastiterate, hidden place of a record, against one distribution without it",
     "balls and bins, any Lipschitz constants; few epochs",
-    {OWN_PLACES, RANDOM_SIZES, CHANGING_STEPS, UNFINISHED_EPOCH} | ANY_MAP | THERE_OR_NOT,
+    _COVERED | _STEPS | {features.UNFINISHED_EPOCH},
     (FINITE_LIPSCHITZ, TAME, FEW_ENOUGH_PLACES),
     _hidden,
     sees=attrgetter("sensitivity", "noise", "lipschitz"),
@@ -203,7 +189,7 @@ PREPAID_ALLOCATION = Theorem(
     "balls-and-bins/prepaid",
     "lastiterate, noise before a record's step, and its place is hidden",
     "balls and bins, smooth losses: noise before the step and other places hide a record",
-    {OWN_PLACES, RANDOM_SIZES, UNFINISHED_EPOCH, WEIGHT_DECAY} | THERE_OR_NOT,
+    _COVERED | {features.UNFINISHED_EPOCH, features.WEIGHT_DECAY},
     (SEVERAL, SMOOTH, ALIKE_IF_NEW, TAME, LITTLE_TO_PREPAY),
     _prepaid,
 )
@@ -211,7 +197,7 @@ WINDOW_OF_EPOCHS = Theorem(
     "balls-and-bins/window-tail",
     "lastiterate, window and tail",
     "balls and bins, convex: the last epochs, and what remains of earlier ones",
-    {OWN_PLACES, RANDOM_SIZES, CHANGING_STEPS} | ANY_MAP | THERE_OR_NOT,
+    _COVERED | _STEPS,
     (NONEXPANSIVE,),
     _window_tail,
     rung=window_of_epochs,

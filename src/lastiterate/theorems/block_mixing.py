@@ -33,21 +33,11 @@ from lastiterate.runs.batches import Turns
 from lastiterate.runs.per_step import extremes
 from lastiterate.runs.process import Process
 from lastiterate.shift.distance_bounds import last_maps, remaining_mu
+from lastiterate.theorems import features
 from lastiterate.theorems.balls_and_bins import from_a_common_state
 from lastiterate.theorems.epochs import FEW_ENOUGH, averaged_epoch, hidden_epoch, tabled, whole_epoch
 from lastiterate.theorems.evidence import Evidence
-from lastiterate.theorems.features import (
-    ANY_BATCHES,
-    ANY_MAP,
-    ANY_NEIGHBOURS,
-    BOUNDED,
-    CHANGING_STEPS,
-    IN_ORDER,
-    RANDOM_SIZES,
-    UNFINISHED_EPOCH,
-    WEIGHT_DECAY,
-    Assumption,
-)
+from lastiterate.theorems.features import BOUNDED, UNFINISHED_EPOCH, Assumption
 from lastiterate.theorems.papers.asoodeh2023 import BOUNDED_GRADIENTS, DECAYING, KNOWN_DIMENSION
 from lastiterate.theorems.places import Place, place_evidence
 from lastiterate.theorems.shift_engine import HIDDEN_PLACE
@@ -202,11 +192,14 @@ WHOLE_EPOCHS_IF_SHUFFLED = Assumption("whole_epochs_if_secret", _whole_epochs_if
 WHOLE_EPOCHS_IF_NEW = Assumption("whole_epochs_if_new", _whole_epochs)
 FORGETFUL = Assumption("blocks_hide_domain", _forgetful)
 
+_STEPS = {features.RANDOM_SIZES, features.CHANGING_STEPS} | features.IN_ORDER
+_COVERED = _STEPS | features.ANY_BATCHES | features.ANY_NEIGHBOURS
+
 BLOCK_MIXING = Theorem(
     "block-mixing",
     "lastiterate, after Balle et al. 2019, Theorem 1",
     "bounded domain, any batches and Lipschitz constants",
-    {RANDOM_SIZES, CHANGING_STEPS} | ANY_BATCHES | IN_ORDER | ANY_MAP | ANY_NEIGHBOURS,
+    _COVERED | features.ANY_MAP,
     (
         BOUNDED,
         BOUNDED_RECORDS,
@@ -257,7 +250,7 @@ REGULARISED_MIXING = Theorem(
     "regularised-mixing",
     "lastiterate, block mixing in the ball that weight decay gives",
     "any clipped loss, weight decay, no projection, any batches",
-    {RANDOM_SIZES, CHANGING_STEPS, WEIGHT_DECAY} | ANY_BATCHES | IN_ORDER | ANY_NEIGHBOURS,
+    _COVERED | {features.WEIGHT_DECAY},
     (
         BOUNDED_GRADIENTS,
         BOUNDED_RECORDS,

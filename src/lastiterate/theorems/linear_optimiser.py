@@ -33,20 +33,9 @@ from lastiterate.shift.momentum import (
     memories,
     square_of,
 )
+from lastiterate.theorems import features
 from lastiterate.theorems.evidence import Evidence
-from lastiterate.theorems.features import (
-    ANY_NEIGHBOURS,
-    ANY_UPDATE,
-    FIXED_ORDER,
-    FULL_BATCHES,
-    IN_ORDER,
-    MOMENTUM,
-    NEW_ORDERS,
-    ONE_ORDER,
-    OTHER_OPTIMIZER,
-    WEIGHT_DECAY,
-    Assumption,
-)
+from lastiterate.theorems.features import Assumption
 from lastiterate.theorems.places import place_sizes, smooth_of
 from lastiterate.theorems.prepayment import SEVERAL, SMOOTH
 from lastiterate.theorems.theorem import Theorem
@@ -230,14 +219,15 @@ def _some_protection(process: Process) -> Fact | None:
 
 
 LINEAR = Assumption("linear_update", _hidden_state)
-LINEAR_UPDATE = ANY_UPDATE - {OTHER_OPTIMIZER}
 _SHORT = Assumption("short_enough", _short)
+_UPDATE = (features.ANY_UPDATE - {features.OTHER_OPTIMIZER}) | {features.WEIGHT_DECAY}
+_COVERED = {features.ONE_ORDER} | _UPDATE | features.IN_ORDER | features.ANY_NEIGHBOURS
 
 LINEAR_OPTIMISER = Theorem(
     "linear-optimiser",
     "lastiterate, payments along paths of a linear filter",
     "momentum and averages with hidden states, worst record",
-    {FULL_BATCHES, FIXED_ORDER, ONE_ORDER, WEIGHT_DECAY} | LINEAR_UPDATE | IN_ORDER | ANY_NEIGHBOURS,
+    _COVERED | {features.FULL_BATCHES, features.FIXED_ORDER},
     (LINEAR, _SHORT),
     _worst,
     recent=_recent,
@@ -246,7 +236,7 @@ RANDOM_LINEAR_OPTIMISER = Theorem(
     "linear-optimiser/random-order",
     "lastiterate, payments along paths of a linear filter, averaged over the order",
     "momentum and averages with hidden states, a random and secret order",
-    {ONE_ORDER, NEW_ORDERS, WEIGHT_DECAY} | LINEAR_UPDATE | IN_ORDER | ANY_NEIGHBOURS,
+    _COVERED | {features.NEW_ORDERS},
     (
         LINEAR,
         _SHORT,
@@ -340,7 +330,7 @@ PREPAID_MOMENTUM = Theorem(
     "linear-optimiser/prepaid",
     "lastiterate, noise before a record's step, with momentum",
     "momentum, smooth losses: worst record, or the average over the record's place",
-    {FIXED_ORDER, ONE_ORDER, MOMENTUM} | IN_ORDER | ANY_NEIGHBOURS,
+    {features.FIXED_ORDER, features.ONE_ORDER, features.MOMENTUM} | features.IN_ORDER | features.ANY_NEIGHBOURS,
     (
         SEVERAL,
         LINEAR,

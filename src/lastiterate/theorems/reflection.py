@@ -22,19 +22,11 @@ from lastiterate.numerics.rounding import up
 from lastiterate.runs.batches import Turns
 from lastiterate.runs.per_step import extremes
 from lastiterate.runs.process import Process
+from lastiterate.theorems import features
 from lastiterate.theorems.block_mixing import WHOLE_EPOCHS_IF_SHUFFLED, lengths
 from lastiterate.theorems.bounded_steps import Bounded, PlaceTables, in_parts
 from lastiterate.theorems.evidence import Evidence
-from lastiterate.theorems.features import (
-    ANY_BATCHES,
-    ANY_MAP,
-    ANY_NEIGHBOURS,
-    BOUNDED,
-    CHANGING_STEPS,
-    IN_ORDER,
-    RANDOM_SIZES,
-    Assumption,
-)
+from lastiterate.theorems.features import BOUNDED, Assumption
 from lastiterate.theorems.theorem import Theorem
 from lastiterate.theorems.typical_batches import BOUNDED_RECORDS
 
@@ -265,11 +257,13 @@ def _few_enough(process: Process) -> Fact | None:
     return fact("too_many_batches_on_domain", at_most=most, batches=batches.per_epoch)
 
 
+_COVERED = {features.RANDOM_SIZES, features.CHANGING_STEPS} | features.IN_ORDER | features.ANY_MAP
+
 REFLECTION = Theorem(
     "reflection",
     "lastiterate, a distance and a loss on a bounded set, with reflected noise",
     "bounded domain of a few times the noise, any batches and Lipschitz constants",
-    {RANDOM_SIZES, CHANGING_STEPS} | ANY_BATCHES | IN_ORDER | ANY_MAP | ANY_NEIGHBOURS,
+    _COVERED | features.ANY_BATCHES | features.ANY_NEIGHBOURS,
     (
         BOUNDED,
         BOUNDED_RECORDS,
