@@ -25,6 +25,7 @@ from lastiterate.theorems.papers import asoodeh2023, balle2019, bok2024, boninse
 from lastiterate.theorems.theorem import Theorem
 
 _PAPER = re.compile(r"[a-z]+\d{4}/")  # in names: the first author and the year
+_LONGEST = 100  # characters of a name
 
 # What `account` tries.
 CATALOGUE: tuple[Theorem, ...] = (
@@ -88,16 +89,13 @@ OF_PAPERS: tuple[Theorem, ...] = tuple(one for one in ALL if _PAPER.match(one.na
 # Theorems that somebody brings along, beside those of the library.
 
 
-_LONGEST = 100  # characters of a name
-
-
 def of_the_library(theorem: Theorem) -> bool:
     """Whether it is one of the catalogue, and not only called like one."""
     return theorem in ALL
 
 
 def checked_theorems(theorems: Any) -> tuple[Theorem, ...]:
-    """Those that are to be tried, each by a name of its own; the catalogue if none are given."""
+    """Return the theorems that are to be tried, each by a name of its own; the catalogue if none are given."""
     if theorems is None:
         return CATALOGUE
     found = tuple(theorems) if isinstance(theorems, Iterable) and not isinstance(theorems, str) else ()
@@ -123,6 +121,6 @@ def _check_name(theorem: Theorem) -> None:
 
 
 def own_assumption(theorem: Theorem) -> Fact:
-    """What has to be guaranteed of a theorem that nobody here has looked at."""
+    """Return the fact that has to be guaranteed of a theorem that is not of the library: that it is true."""
     cited = isinstance(theorem.citation, str) and theorem.citation.isprintable()
     return fact("theorem_true", theorem=theorem.name, citation=theorem.citation[:400] if cited else "no citation")

@@ -32,7 +32,7 @@ from lastiterate.runs.process import Process
 from lastiterate.theorems import features
 from lastiterate.theorems.evidence import Evidence
 from lastiterate.theorems.features import FINITE_LIPSCHITZ, Assumption
-from lastiterate.theorems.places import MOST_REPRESENTED, Place, exchange_of, place_evidence, place_sizes
+from lastiterate.theorems.places import MOST_REPRESENTED, NOT_COMPARED, Place, exchange_of, place_evidence, place_sizes
 from lastiterate.theorems.prepayment import ALIKE_IF_NEW, SEVERAL, SMOOTH, too_much_to_prepay
 from lastiterate.theorems.theorem import Theorem
 
@@ -149,7 +149,7 @@ def hidden_among(pairs: Floats, mus: Floats, sizes: Floats, total: int, exchange
         beside = exchange * own
         pairs = np.block([[pairs, beside[:, None]], [beside[None, :], np.zeros((1, 1))]])
         own, counts = np.append(own, 0.0), np.append(counts, absent)
-    return HiddenPlaceDP(mus=own, pair_mus=np.minimum(pairs, 1e100), weights=counts / total)
+    return HiddenPlaceDP(mus=own, pair_mus=np.minimum(pairs, NOT_COMPARED), weights=counts / total)
 
 
 def _starts(count: int) -> NDArray[np.intp]:
@@ -217,7 +217,7 @@ def pair_mus_by_place(
             hidden = np.cumsum(np.square(noise[place:-1] / factors))
             following = min((cut for cut in cuts if cut > place), default=count)
             hidden = np.minimum(hidden, hidden[min(following, count - 1) - place - 1])
-            first_alone[place, place + 1 :] = sensitivity[place] / np.sqrt(np.minimum(hidden, 1e280))
+            first_alone[place, place + 1 :] = sensitivity[place] / np.sqrt(np.minimum(hidden, _LARGEST_HIDDEN))
     in_both_orders = []
     for early, late in {(exchange, 1.0), (1.0, exchange)}:
         in_turn = np.hypot(early * first_alone, late * own)

@@ -117,7 +117,7 @@ class Evidence:
         return Grade.REPLAYED if self.schedules or self.at_delta else Grade.RECOMPUTED
 
     def for_delta(self, delta: float) -> Evidence:
-        """What proves it best for this δ."""
+        """Return the evidence that proves it best for this δ."""
         return self if self.at_delta is None else self.at_delta(math.log(delta))
 
     def after(self, mu: float) -> Evidence:

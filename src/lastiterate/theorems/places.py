@@ -52,7 +52,7 @@ MOST_REPRESENTED = 24  # places of which every pair is looked at; 276 pairs
 _MOST_PREPAID = 10  # the same where a pair takes longer to look at
 _NEAR_THE_END = 6  # places that count for themselves: there the record is easy to see
 _FARTHER = 1.15  # times as far from the end is the next that stands for others, unless there would be too many
-_NOT_COMPARED = 1e100  # a μ that stands for ∞: a place beside itself, which is not asked for
+NOT_COMPARED = 1e100  # a μ that stands for ∞: a place beside itself, which is not asked for
 
 _LARGER = 1 + 1e-6  # than composition: where factors are huge, rounding spoils what is found
 # Times the usual payments, at most; in the end so large that nothing is prepaid.
@@ -114,7 +114,7 @@ def _notion(place: Place, places: Places, own: tuple[RecordSchedules, ...], pair
     if place is Place.AVERAGE:
         return AveragedGaussianDP(mus=mus, weights=weights)
     known = {record.place: record.mu for record in own}
-    found = np.minimum(pair_mus(places, known, {pair.places: pair.mu for pair in pairs}), _NOT_COMPARED)
+    found = np.minimum(pair_mus(places, known, {pair.places: pair.mu for pair in pairs}), NOT_COMPARED)
     return HiddenPlaceDP(mus=mus, pair_mus=found, weights=weights)
 
 
