@@ -21,7 +21,8 @@ from lastiterate.certificate.claims import promises
 from lastiterate.facts import fact, facts_to_json
 from lastiterate.kernel.steps import Refused
 from lastiterate.runs.files import run_from_dict, run_to_dict
-from lastiterate.theorems.shift_engine import RANDOM_ORDER, SHIFT_ENGINE, shift_evidence
+from lastiterate.theorems.places import Place, place_evidence
+from lastiterate.theorems.shift_engine import RANDOM_ORDER, SHIFT_ENGINE
 from replayed import check
 from second_checker import checker
 from when_asked import WhenAsked
@@ -172,7 +173,7 @@ def test_every_entry_in_which_two_runs_differ_is_named() -> None:
 
 def test_an_average_may_be_taken_only_over_a_random_order() -> None:
     run = run_with(CYCLIC, 20)
-    evidence = shift_evidence(run.process, averaged=True)
+    evidence = place_evidence(run.process, Place.AVERAGE)
     averaged = certificate_of(run, run.process, li.theorems.Guarantee(RANDOM_ORDER, evidence), DELTA)
     assert averaged["claim"]["epsilon"] < SHIFT_ENGINE.notion(run.process).epsilon(DELTA)
     assert "batches in a fixed order" in li.verify(averaged).reason

@@ -27,8 +27,8 @@ from lastiterate.shift.distance_bounds import Maps, remaining_mu
 from lastiterate.testing.draws import random_smooth
 from lastiterate.theorems.balls_and_bins import composed_epochs
 from lastiterate.theorems.groups import placed_by_chance
-from lastiterate.theorems.hidden_place import prepaid_hidden_evidence
 from lastiterate.theorems.papers.bok2024 import _sampled
+from lastiterate.theorems.places import Place, place_evidence
 from lastiterate.theorems.typical_batches import released_window, sampled_window
 from lastiterate.theorems.window_tail import window_of
 from processes import process
@@ -62,7 +62,7 @@ def by(name: str) -> Ask:
 
 def prepaid_mus(given: Process) -> list[float]:
     """μ of each two places: ε also depends on which of them are compared, and there a good choice is found, not the best."""
-    notion = prepaid_hidden_evidence(given, 1e-9).notion
+    notion = place_evidence(given, Place.HIDDEN, slack=1e-9).notion
     return notion.pair_mus[~np.eye(len(notion.mus), dtype=bool)].tolist()
 
 
@@ -201,9 +201,9 @@ BORDERS = (
         {"alike": process(NEW_ORDERS, 24, 0.3, 1.0, 1.02)},
         1.2,
     ),
-    Border("theorems.hidden_place", "MOST_REPRESENTED", 6, by("hidden-place"), in_epochs(), 1.5),
+    Border("theorems.places", "MOST_REPRESENTED", 6, by("hidden-place"), in_epochs(), 1.5),
     Border(
-        "theorems.hidden_place",
+        "theorems.places",
         "_MOST_PREPAID",
         4,
         prepaid_mus,
@@ -349,7 +349,7 @@ NO_BORDERS = {
     "theorems.linear_optimiser._LARGEST_MU": REFUSES,
     "theorems.linear_optimiser._MOST_STEPS": REFUSES,
     "theorems.catalogue._LONGEST": "characters of a name",
-    "theorems.prepayment._MOST_WORK": REFUSES,
+    "theorems.linear_optimiser._MOST_PREPAID_STEPS": REFUSES,
     "theorems.participation._FEW_STEPS": EFFORT,
     "theorems.participation._MOST_PREPAID_TURNS": EFFORT,
     "theorems.prepayment._MOST_ALIKE": REFUSES,

@@ -1044,9 +1044,9 @@ MUTANTS = (
     ),
     Mutant(
         "one push for three in a hidden place with prepayment",
-        "theorems/hidden_place.py",
-        "slack, functions=3)\n    own",
-        "slack, functions=1)\n    own",
+        "theorems/places.py",
+        "functions = 3 if place is Place.HIDDEN else 1",
+        "functions = 1",
         "tests/theorems/test_prepayment.py",
     ),
     Mutant(
@@ -1156,7 +1156,7 @@ MUTANTS = (
     ),
     Mutant(
         "the same where epochs are composed and in tables",
-        "theorems/shift_engine.py",
+        "theorems/places.py",
         "return process.batches.pattern(usual, last, count), usual",
         "return process.batches.pattern(usual, None, count), usual",
         "tests/theorems/test_uneven_batches.py",
@@ -1346,8 +1346,8 @@ MUTANTS = (
     Mutant(
         "balls and bins: earlier epochs cost nothing",
         "theorems/balls_and_bins.py",
-        "places = places_of(process, averaged=True)\n    found",
-        "places = places_of(process.like_the_first(process.batches.per_epoch), averaged=True)\n    found",
+        "found = place_evidence(process, Place.AVERAGE, slack)",
+        "found = place_evidence(process.like_the_first(process.batches.per_epoch), Place.AVERAGE, slack)",
         "tests/theorems/test_own_places.py",
     ),
     Mutant(
@@ -1404,7 +1404,7 @@ MUTANTS = (
     ),
     Mutant(
         "in a secret order others are as near as nothing",
-        "theorems/shift_engine.py",
+        "theorems/places.py",
         "return 2.0 if averaged and",
         "return 1.0 if averaged and",
         "tests/laws/test_neighbours.py",
@@ -1490,7 +1490,7 @@ MUTANTS = (
     ),
     Mutant(
         "optimisers: a push with momentum does not turn",
-        "theorems/prepayment.py",
+        "theorems/linear_optimiser.py",
         "up(smooth.turning * (way + by_chance))",
         "0.0",
         "tests/theorems/test_linear_optimiser.py",
@@ -1498,7 +1498,7 @@ MUTANTS = (
     ),
     Mutant(
         "optimisers: what is prepaid and what is paid afterwards are not added up",
-        "theorems/prepayment.py",
+        "theorems/linear_optimiser.py",
         "payments = hidden.payments(path, pushes) + already",
         "payments = hidden.payments(path, pushes)",
         "tests/theorems/test_linear_optimiser.py",
@@ -1790,7 +1790,7 @@ MUTANTS = (
     ),
     Mutant(
         "a smaller last batch is met as often as the others, epoch by epoch",
-        "theorems/shift_engine.py",
+        "theorems/places.py",
         "return process.batches.pattern(usual, last, count), usual",
         "return process.batches.pattern(usual, None, count), usual",
         LAWS,

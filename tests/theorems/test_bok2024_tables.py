@@ -17,9 +17,8 @@ from lastiterate.reproduction.bok2024_reference import (
 )
 from lastiterate.runs.process import Process
 from lastiterate.theorems import composition
-from lastiterate.theorems.hidden_place import HIDDEN_PLACE
 from lastiterate.theorems.papers import bok2024, boninsegna2023
-from lastiterate.theorems.shift_engine import RANDOM_ORDER, SHIFT_ENGINE
+from lastiterate.theorems.shift_engine import HIDDEN_PLACE, RANDOM_ORDER, SHIFT_ENGINE
 from lastiterate.theorems.theorem import Guarantee, Theorem
 from processes import process
 

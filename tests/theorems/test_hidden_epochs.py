@@ -15,6 +15,7 @@ from lastiterate.shift.optimise import best_schedule
 from lastiterate.theorems.epochs import (
     EPOCH_BY_EPOCH,
     HIDDEN_EPOCHS,
+    hidden_among,
     hidden_epoch,
     mus_by_place,
     pair_mus_by_place,
@@ -63,7 +64,7 @@ def test_no_mixture_over_orders_is_above_the_bound(batches: int, steps: int, kin
 def test_one_epoch_meets_an_exact_mixture(factor: float) -> None:
     """Steps that forget, with pairs that pull apart: an exact mixture comes close to the bound, and would refute less."""
     given = process(li.Shuffled(records=2, batch_size=1), 2, sensitivity=1.0, lipschitz=factor)
-    bound = whole_epoch(given).delta(EPSILONS)
+    bound = hidden_epoch(given, whole_epoch(given)).delta(EPSILONS)
     pushes = random_pushes(np.random.default_rng(0), 2, 2, "exchanged")
     replaced = np.append(pushes[-1:], pushes[1:-1], axis=0)
     first, second = (means(one, factor, True) for one in (pushes[:-1], replaced))
@@ -95,7 +96,7 @@ def test_steps_that_differ_and_an_epoch_that_is_cut_short() -> None:
 def test_many_places_count_in_groups_to_the_safe_side() -> None:
     steps = (np.full(150, 0.5), np.ones(150), np.full(150, 1.01))
     mus, pairs = mus_by_place(*(one[None] for one in steps))[0], pair_mus_by_place(*steps)
-    grouped = hidden_epoch(pairs, mus, np.ones(150), 150)
+    grouped = hidden_among(pairs, mus, np.ones(150), 150)
     each = li.notions.HiddenPlaceDP(mus=mus, pair_mus=pairs, weights=np.full(150, 1 / 150))
     assert len(grouped.mus) < 97
     assert grouped.weights.sum() == pytest.approx(1.0)
@@ -103,7 +104,8 @@ def test_many_places_count_in_groups_to_the_safe_side() -> None:
 
 
 def test_a_table_lies_above() -> None:
-    notion = whole_epoch(process(li.Shuffled(records=30, batch_size=1), 30, sensitivity=0.7, lipschitz=1.02))
+    given = process(li.Shuffled(records=30, batch_size=1), 30, sensitivity=0.7, lipschitz=1.02)
+    notion = hidden_epoch(given, whole_epoch(given))
     between = np.linspace(0.0, 3.0, 77)
     assert (tabled(notion).delta(between) >= notion.delta(between) * (1 - 1e-9)).all()
     assert tabled(notion).epsilon(1e-6) <= notion.epsilon(1e-6) * 1.005

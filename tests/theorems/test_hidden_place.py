@@ -15,8 +15,8 @@ from lastiterate.facts import Fact, fact, own
 from lastiterate.kernel.hidden import pair_mus
 from lastiterate.runs.process import Process
 from lastiterate.shift.optimise import best_schedule
-from lastiterate.theorems.hidden_place import HIDDEN_PLACE, MOST_REPRESENTED, representative_pairs, representatives
-from lastiterate.theorems.shift_engine import MOST_WORK, RANDOM_ORDER, places_of
+from lastiterate.theorems.places import MOST_REPRESENTED, places_of, representative_pairs, representatives
+from lastiterate.theorems.shift_engine import HIDDEN_PLACE, MOST_WORK, RANDOM_ORDER
 from mixtures import EPSILONS, exact_delta, in_both_orders, means, random_pushes
 from processes import mu_with_turns, process, reasons
 

@@ -17,8 +17,7 @@ from lastiterate.runs.process import Process, Update
 from lastiterate.shift.momentum import Turning
 from lastiterate.theorems.evidence import About
 from lastiterate.theorems.features import FIXED_ORDER, MOMENTUM, REPLACED
-from lastiterate.theorems.linear_optimiser import LINEAR
-from lastiterate.theorems.prepayment import PREPAID_MOMENTUM, _mus, _turning
+from lastiterate.theorems.linear_optimiser import LINEAR, PREPAID_MOMENTUM, prepaid_mus, turning
 from processes import process
 
 CONVEX = li.losses.general(smoothness=1.0, strong_convexity=0.0, gradient_sensitivity=2.0)
@@ -194,7 +193,7 @@ def test_prepaid_momentum_is_between_the_lower_side_and_what_is_paid_afterwards(
 def test_how_far_a_push_turns() -> None:
     """ℓ·((ηG + a_max)/(1−β) + νκ/√(1−β²)), κ by hand: two directions, a hundred steps."""
     process = smooth_run().process
-    found = _turning(process, 1e-8, 2.0)
+    found = turning(process, 1e-8, 2.0)
     far = math.sqrt(2 * math.log(100 / 1e-8))
     by_hand = 1 / 8 * ((0.04 + 2 * 0.04 * 2 / 10) / 0.1 + 0.04 * 0.2 * far / math.sqrt(1 - 0.81))
     assert found.turned == pytest.approx(by_hand, rel=1e-6)
@@ -219,7 +218,7 @@ def test_prepaid_and_other_turns_are_added_up() -> None:
     """Many epochs: what is paid for all turns but the last is no less than in all but an epoch of linear-optimiser."""
     process = smooth_run(60).process
     paid_after = next(one for one in li.theorems.ALL if one.name == "linear-optimiser").notion(process).mu  # type: ignore[attr-defined]
-    prepaid = max(_mus(process, 1e-8))
+    prepaid = max(prepaid_mus(process, 1e-8))
     assert math.sqrt(paid_after**2 - 1.3 * process.step_mu**2) < prepaid < paid_after
 
 
@@ -257,5 +256,5 @@ def test_prepaid_momentum_costs_more_with_more_epochs(batches: int, epochs: tupl
         smooth = Smooth(center, radius, movement, zero, zero, turning=0.01, rank=2, start=0.0)
         return replace(process(cyclic, steps, 0.21, 1.42), update=update, smooth=smooth)
 
-    mus = [max(_mus(given(batches * count), 1e-8)) for count in epochs]
+    mus = [max(prepaid_mus(given(batches * count), 1e-8)) for count in epochs]
     assert mus == sorted(mus)

@@ -9,7 +9,7 @@ import pytest
 
 import lastiterate as li
 from lastiterate.kernel.places import NewOrders, Places, groups
-from lastiterate.theorems.shift_engine import most_places, places_of, work
+from lastiterate.theorems.places import most_places, places_of, work
 from processes import process
 
 

@@ -17,9 +17,8 @@ from lastiterate.kernel.prepaid import Kept, Smooth, kept, longest, price
 from lastiterate.kernel.steps import Refused, Steps
 from lastiterate.shift.prepay import best_path, best_slopes, path_along
 from lastiterate.theorems.composition import PASSES_COMPOSITION
-from lastiterate.theorems.hidden_place import HIDDEN_PLACE, PREPAID_HIDDEN_PLACE
-from lastiterate.theorems.prepayment import PREPAID_ORDER, PREPAYMENT
-from lastiterate.theorems.shift_engine import RANDOM_ORDER, SHIFT_ENGINE
+from lastiterate.theorems.prepayment import PREPAID_HIDDEN_PLACE, PREPAID_ORDER, PREPAYMENT
+from lastiterate.theorems.shift_engine import HIDDEN_PLACE, RANDOM_ORDER, SHIFT_ENGINE
 from processes import reasons
 
 DELTA = 1e-5

@@ -22,8 +22,14 @@ from lastiterate.runs.run import Run
 from lastiterate.theorems.catalogue import ALL
 from lastiterate.theorems.epochs import EPOCH_BY_EPOCH, HIDDEN_EPOCHS, mus_by_place
 from lastiterate.theorems.evidence import together
-from lastiterate.theorems.hidden_place import HIDDEN_PLACE, MOST_REPRESENTED, representative_pairs
-from lastiterate.theorems.shift_engine import RANDOM_ORDER, best_stretches, new_orders, places_of
+from lastiterate.theorems.places import (
+    MOST_REPRESENTED,
+    best_stretches,
+    new_orders,
+    places_of,
+    representative_pairs,
+)
+from lastiterate.theorems.shift_engine import HIDDEN_PLACE, RANDOM_ORDER
 from processes import process
 from second_checker import checker
 

@@ -12,7 +12,6 @@ from operator import attrgetter
 
 import numpy as np
 
-from lastiterate.curves.adjacency import Adjacency
 from lastiterate.curves.balls_and_bins import BallsAndBinsDP
 from lastiterate.curves.compose import compose_counted
 from lastiterate.curves.hidden_participation import present_or_absent
@@ -26,27 +25,17 @@ from lastiterate.numerics.rounding import up
 from lastiterate.runs.per_step import is_constant
 from lastiterate.runs.process import Process
 from lastiterate.shift.distance_bounds import farthest_along, first_maps, last_maps, remaining_mus
-from lastiterate.theorems.epochs import epoch_average
-from lastiterate.theorems.evidence import About, Evidence, NoFiniteBound, RecordSchedules
-from lastiterate.theorems.features import (
-    ADDED_OR_REMOVED,
-    ANY_CHECKPOINTS,
-    ANY_MAP,
-    ANY_UPDATE,
-    CHANGING_STEPS,
-    FINITE_LIPSCHITZ,
-    NONEXPANSIVE,
-    OWN_PLACES,
-    RANDOM_SIZES,
-    UNFINISHED_EPOCH,
-    WEIGHT_DECAY,
-    ZEROED_OUT,
-)
-from lastiterate.theorems.prepayment import ALIKE_IF_NEW, LITTLE_TO_PREPAY, SEVERAL, SMOOTH, prepaid_evidence
-from lastiterate.theorems.shift_engine import FEW_ENOUGH_PLACES, TAME, places_of, schedules_of, shift_evidence
+from lastiterate.theorems import features
+from lastiterate.theorems.epochs import averaged_epoch, whole_epoch
+from lastiterate.theorems.evidence import About, Evidence, NoFiniteBound
+from lastiterate.theorems.features import FINITE_LIPSCHITZ, NONEXPANSIVE
+from lastiterate.theorems.places import Place, place_evidence
+from lastiterate.theorems.prepayment import ALIKE_IF_NEW, LITTLE_TO_PREPAY, SEVERAL, SMOOTH
+from lastiterate.theorems.shift_engine import FEW_ENOUGH_PLACES, TAME
 from lastiterate.theorems.theorem import Theorem
 
-THERE_OR_NOT = frozenset({ZEROED_OUT, ADDED_OR_REMOVED})
+_MOST_LEVELS = 20  # different epochs, each rounded up to the next: each is a loss distribution of its own
+_TYPICAL_LOG_DELTA = math.log(1e-6)  # where two guarantees are compared, by estimates: either is valid
 
 
 def _composition(process: Process) -> Evidence:
@@ -80,7 +69,7 @@ def _prepaid(process: Process) -> Evidence:
     Attained by: one epoch of quadratic losses, where a record's effect is constant.
     Reference: prepayment and hidden allocation (docs/proofs.md).
     """
-    return Evidence(ChosenSlack(partial(prepaid_in_the_last_epoch, process)))
+    return Evidence(ChosenSlack(partial(hidden_in_the_last_epoch, process)))
 
 
 def _window_tail(process: Process) -> Evidence:
@@ -98,7 +87,7 @@ def _window_tail(process: Process) -> Evidence:
 
 
 def window_of_epochs(process: Process, epochs: int) -> Notion:
-    """The guarantee of a window of so many epochs. Trusted: everything in it is rounded up."""
+    """Return the guarantee of a window of so many epochs. Trusted: everything in it is rounded up."""
     steps = epochs * process.batches.per_epoch
     before = len(process) - steps
     maps = last_maps(process, steps).without_record()
@@ -109,7 +98,7 @@ def window_of_epochs(process: Process, epochs: int) -> Notion:
 
 @lru_cache(maxsize=1)
 def _distances(process: Process) -> Floats:
-    """How far apart two runs can be after each number of steps: where no step expands, a turn counts most as the last."""
+    """Return how far apart two runs can be after each step: where no step expands, a turn counts most as the last."""
     per_epoch = process.batches.per_epoch
     worst = np.repeat(process.sensitivity.reshape(-1, per_epoch).max(axis=1), per_epoch)
     turns = (np.arange(len(process)) + 1) % per_epoch == 0
@@ -117,58 +106,11 @@ def _distances(process: Process) -> Floats:
     return farthest_along(first_maps(at_the_end, len(process)), process.diameter)
 
 
-BALLS_AND_BINS = Theorem(
-    "balls-and-bins",
-    "Chua et al. 2025 and Feldman and Shenfeld 2025, recomputed",
-    "balls and bins, any loss, every iterate released",
-    {OWN_PLACES, RANDOM_SIZES, CHANGING_STEPS, UNFINISHED_EPOCH}
-    | ANY_CHECKPOINTS
-    | ANY_MAP
-    | ANY_UPDATE
-    | THERE_OR_NOT,
-    (),
-    _composition,
-    about=About.EVERY_ITERATE,
-    sees=attrgetter("sensitivity", "noise"),
-)
-HIDDEN_ALLOCATION = Theorem(
-    "balls-and-bins/hidden-place",
-    "lastiterate, hidden place of a record, against one distribution without it",
-    "balls and bins, any Lipschitz constants; few epochs",
-    {OWN_PLACES, RANDOM_SIZES, CHANGING_STEPS, UNFINISHED_EPOCH} | ANY_MAP | THERE_OR_NOT,
-    (FINITE_LIPSCHITZ, TAME, FEW_ENOUGH_PLACES),
-    _hidden,
-    sees=attrgetter("sensitivity", "noise", "lipschitz"),
-)
-PREPAID_ALLOCATION = Theorem(
-    "balls-and-bins/prepaid",
-    "lastiterate, noise before a record's step, and its place is hidden",
-    "balls and bins, smooth losses: noise before the step and other places hide a record",
-    {OWN_PLACES, RANDOM_SIZES, UNFINISHED_EPOCH, WEIGHT_DECAY} | THERE_OR_NOT,
-    (SEVERAL, SMOOTH, ALIKE_IF_NEW, TAME, LITTLE_TO_PREPAY),
-    _prepaid,
-)
-WINDOW_OF_EPOCHS = Theorem(
-    "balls-and-bins/window-tail",
-    "lastiterate, window and tail",
-    "balls and bins, convex: the last epochs, and what remains of earlier ones",
-    {OWN_PLACES, RANDOM_SIZES, CHANGING_STEPS} | ANY_MAP | THERE_OR_NOT,
-    (NONEXPANSIVE,),
-    _window_tail,
-    rung=window_of_epochs,
-    sees=attrgetter("sensitivity", "noise", "lipschitz"),
-)
-
-
-# Balls and bins, where a record is there or not: what some epochs reveal from a common state.
-
-
-_MOST_LEVELS = 20  # different epochs, each rounded up to the next: each is a loss distribution of its own
-_TYPICAL_LOG_DELTA = math.log(1e-6)  # where two guarantees are compared, by estimates: either is valid
+# What some epochs reveal from a common state, where a record is there or not.
 
 
 def composed_epochs(process: Process, first: int = 0) -> Notion:
-    """Every iterate of these epochs released, from this step on; the last epoch may be cut short.
+    """Return the composition of epochs with every iterate released, from step `first` on; the last may be cut short.
 
     An epoch whose steps differ counts as one whose steps are all as its worst.
     """
@@ -194,35 +136,70 @@ def _epochs(process: Process, mu: float, count: int) -> BallsAndBinsDP:
     return BallsAndBinsDP(up(mu), process.batches.per_epoch, count, process.adjacency)
 
 
-def hidden_in_the_last_epoch(process: Process) -> Notion:
-    """The last iterate: the place in the last epoch is hidden, and all earlier ones count as the worst."""
-    places = places_of(process, averaged=True)
-    found = schedules_of(places, places.wanted)
-    if not all(math.isfinite(record.mu) for record in found):
-        raise NoFiniteBound("no_finite_schedule")
-    return _hidden_among(found, process.adjacency)
+def hidden_in_the_last_epoch(process: Process, slack: float | None = None) -> Notion:
+    """Return the guarantee of the last iterate: the place in the last epoch is hidden, earlier ones count as the worst.
 
-
-def prepaid_in_the_last_epoch(process: Process, slack: float) -> Notion:
-    """The same with prepayment, but for a probability `slack`: one push, of the record against nothing."""
-    return _hidden_among(prepaid_evidence(process, averaged=True, slack=slack).schedules, process.adjacency)
-
-
-def _hidden_among(found: tuple[RecordSchedules, ...], adjacency: Adjacency) -> Notion:
-    """One law without the record, and one for each place; where it has no turn at all they are the same."""
+    With `slack`, the push may be prepaid, except with this probability: one push, of the record against nothing. There is
+    one law without the record, and one for each place; where it has no turn at all they are the same.
+    """
+    found = place_evidence(process, Place.AVERAGE, slack).schedules
     mus, weights = (np.array(values) for values in zip(*((one.mu, one.weight) for one in found), strict=True))
     absent = max(0.0, 1 - float(weights.sum()))
-    return present_or_absent(np.append(mus, 0.0), np.append(weights, absent), adjacency=adjacency)
+    return present_or_absent(np.append(mus, 0.0), np.append(weights, absent), adjacency=process.adjacency)
 
 
 def from_a_common_state(process: Process) -> Notion:
-    """Whole epochs on a bounded domain, of which the last iterate is released: the better of both, or an average.
+    """Return what whole epochs on a bounded domain reveal, of which the last iterate is released.
 
-    An average over the record's places holds for any neighbours; the rest for a record that is there or not.
+    An average over the record's places holds for any neighbours; for a record that is there or not, the better of what
+    hides its place in the last epoch and of the composition of all epochs.
     """
     unbounded = replace(process, diameter=math.inf)
     if process.adjacency.replaces:
         one = len(process) == process.batches.per_epoch
-        return epoch_average(process) if one else shift_evidence(unbounded, averaged=True).notion
+        return averaged_epoch(process, whole_epoch(process)) if one else place_evidence(unbounded, Place.AVERAGE).notion
     ways = (hidden_in_the_last_epoch(unbounded), composed_epochs(process))
     return min(ways, key=lambda one: float(one._epsilon(np.array([_TYPICAL_LOG_DELTA]))[0]))
+
+
+_THERE_OR_NOT = {features.ZEROED_OUT, features.ADDED_OR_REMOVED}
+_COVERED = {features.OWN_PLACES, features.RANDOM_SIZES} | _THERE_OR_NOT
+_STEPS = {features.CHANGING_STEPS} | features.ANY_MAP
+
+BALLS_AND_BINS = Theorem(
+    "balls-and-bins",
+    "Chua et al. 2025 and Feldman and Shenfeld 2025, recomputed",
+    "balls and bins, any loss, every iterate released",
+    _COVERED | _STEPS | {features.UNFINISHED_EPOCH} | features.ANY_CHECKPOINTS | features.ANY_UPDATE,
+    (),
+    _composition,
+    about=About.EVERY_ITERATE,
+    sees=attrgetter("sensitivity", "noise"),
+)
+HIDDEN_ALLOCATION = Theorem(
+    "balls-and-bins/hidden-place",
+    "lastiterate, hidden place of a record, against one distribution without it",
+    "balls and bins, any Lipschitz constants; few epochs",
+    _COVERED | _STEPS | {features.UNFINISHED_EPOCH},
+    (FINITE_LIPSCHITZ, TAME, FEW_ENOUGH_PLACES),
+    _hidden,
+    sees=attrgetter("sensitivity", "noise", "lipschitz"),
+)
+PREPAID_ALLOCATION = Theorem(
+    "balls-and-bins/prepaid",
+    "lastiterate, noise before a record's step, and its place is hidden",
+    "balls and bins, smooth losses: noise before the step and other places hide a record",
+    _COVERED | {features.UNFINISHED_EPOCH, features.WEIGHT_DECAY},
+    (SEVERAL, SMOOTH, ALIKE_IF_NEW, TAME, LITTLE_TO_PREPAY),
+    _prepaid,
+)
+WINDOW_OF_EPOCHS = Theorem(
+    "balls-and-bins/window-tail",
+    "lastiterate, window and tail",
+    "balls and bins, convex: the last epochs, and what remains of earlier ones",
+    _COVERED | _STEPS,
+    (NONEXPANSIVE,),
+    _window_tail,
+    rung=window_of_epochs,
+    sees=attrgetter("sensitivity", "noise", "lipschitz"),
+)

@@ -2,6 +2,11 @@
 
 A block from one common state reveals what its steps reveal; from two states that differ it still hides most of the
 difference. Blocks follow each other without end, and the profile stays. Proof: docs/proofs.md.
+
+With weight decay a ball stands for the domain, which no iterate leaves, nearly always: X_t = (1 − λ)X_{t−1} + (a clipped
+mean gradient) + noise is a fixed point, plus gradients of norm at most drift/(2λ) in all, plus a Gaussian vector with
+variance at most ν²/(1 − (1 − λ)²). Asoodeh and Diaz 2023, Theorem 3, cuts every step's noise at κν, and their ball has
+radius (ηC + κν)/λ; to cut the sum is enough: its ball is smaller by about √λ.
 """
 
 from __future__ import annotations
@@ -28,24 +33,14 @@ from lastiterate.runs.batches import Turns
 from lastiterate.runs.per_step import extremes
 from lastiterate.runs.process import Process
 from lastiterate.shift.distance_bounds import last_maps, remaining_mu
+from lastiterate.theorems import features
 from lastiterate.theorems.balls_and_bins import from_a_common_state
-from lastiterate.theorems.epochs import FEW_ENOUGH, epoch_average, tabled, whole_epoch
+from lastiterate.theorems.epochs import FEW_ENOUGH, averaged_epoch, hidden_epoch, tabled, whole_epoch
 from lastiterate.theorems.evidence import Evidence
-from lastiterate.theorems.features import (
-    ANY_BATCHES,
-    ANY_MAP,
-    ANY_NEIGHBOURS,
-    BOUNDED,
-    CHANGING_STEPS,
-    IN_ORDER,
-    RANDOM_SIZES,
-    UNFINISHED_EPOCH,
-    WEIGHT_DECAY,
-    Assumption,
-)
-from lastiterate.theorems.hidden_place import HIDDEN_PLACE, hidden_notion
+from lastiterate.theorems.features import BOUNDED, UNFINISHED_EPOCH, Assumption
 from lastiterate.theorems.papers.asoodeh2023 import BOUNDED_GRADIENTS, DECAYING, KNOWN_DIMENSION
-from lastiterate.theorems.shift_engine import shift_evidence
+from lastiterate.theorems.places import Place, place_evidence
+from lastiterate.theorems.shift_engine import HIDDEN_PLACE
 from lastiterate.theorems.theorem import Theorem
 from lastiterate.theorems.typical_batches import BOUNDED_RECORDS, sampled_window
 
@@ -55,15 +50,17 @@ _LARGEST_APART = 4.5
 _POINTS, _REPRESENTED = 40, 10
 # Steps in a block: a limit of effort; longer ones hide more of what was before, and reveal more themselves.
 _LONGEST = 20_000
+# The probability that some iterate leaves the ball; δ grows by 1 + e^ε times it, and less makes a larger ball, as √log.
+_LOST = 1e-14
 
 
 def blocks_of(process: Process, length: int) -> Notion:
-    """The guarantee of blocks of so many rounds (steps, or epochs of passes). Trusted."""
+    """Return the guarantee of blocks of so many rounds (steps, or epochs of passes). Trusted."""
     return blocks_of_alike(process.worst_alike, length)
 
 
 def blocks_of_alike(process: Process, length: int) -> Notion:
-    """The same for steps that are all alike."""
+    """Return the guarantee of blocks of so many rounds, for steps that are all alike."""
     if length > (most := _most_rounds(process)):  # a small file must not ask for hours
         raise InvalidInput("blocks_too_long", most=most, got=f"{length}")
     ends = ends_of(process, length)
@@ -72,43 +69,44 @@ def blocks_of_alike(process: Process, length: int) -> Notion:
 
 
 def ends_of(process: Process, length: int) -> Ends:
-    """What a block of so many rounds reveals."""
+    """Return d and M of a block of so many rounds: what it reveals from one common state, and from two."""
     short = process.like_the_first(length * _round(process))
     return _ENDS[process.batches.turns](short)
 
 
 def _in_fixed_order(process: Process) -> Ends:
-    """The record is in the last batch of each epoch: whatever follows its last turn is post-processing."""
+    """Return the ends where the record is in the last batch of each epoch: what follows its last turn is post-processing."""
     turns = (np.arange(len(process)) + 1) % _round(process) == 0
     return _every_step(replace(process, sensitivity=process.sensitivity * turns))
 
 
 def _every_step(process: Process) -> Ends:
-    """What a record pushes at each step is known, be it nothing: the engine does it all."""
+    """Return the ends where it is known what a record pushes at each step, be it nothing: the engine does it all."""
     maps = last_maps(process, len(process))
     common = remaining_mu(maps, 0.0)
     return Ends(GaussianDP(common), common, remaining_mu(maps, process.diameter), math.inf)
 
 
 def _in_new_orders(process: Process) -> Ends:
-    """Whole epochs, each with an order of its own."""
+    """Return the ends of whole epochs, each with an order of its own."""
     maps = last_maps(process, len(process)).without_record()
     return Ends(_from_a_common_state(process), math.inf, math.inf, remaining_mu(maps, process.diameter))
 
 
 def _from_a_common_state(process: Process) -> Notion:
-    """Whole epochs: the place of the record in the last of them is hidden, where that can be gone through."""
+    """Return what whole epochs reveal: the place of the record in the last is hidden, where that can be gone through."""
     if len(process) == _round(process):
+        epoch = whole_epoch(process)
         averaged = FEW_ENOUGH.failure(process) is not None
-        return epoch_average(process) if averaged else tabled(whole_epoch(process), _POINTS)
+        return averaged_epoch(process, epoch) if averaged else tabled(hidden_epoch(process, epoch), _POINTS)
     unbounded = replace(process, diameter=math.inf)
     if HIDDEN_PLACE.failures(unbounded):
-        return shift_evidence(unbounded, averaged=True).notion
-    return tabled(hidden_notion(unbounded, _REPRESENTED), _POINTS)
+        return place_evidence(unbounded, Place.AVERAGE).notion
+    return tabled(place_evidence(unbounded, Place.HIDDEN, most=_REPRESENTED).notion, _POINTS)
 
 
 def _in_own_places(process: Process) -> Ends:
-    """Whole epochs, in each of which the record has a place of its own."""
+    """Return the ends of whole epochs, in each of which the record has a place of its own."""
     maps = last_maps(process, len(process)).without_record()
     return Ends(from_a_common_state(process), math.inf, math.inf, remaining_mu(maps, process.diameter))
 
@@ -138,7 +136,7 @@ def _most_rounds(process: Process) -> int:
 
 
 def lengths(process: Process) -> tuple[int, ...]:
-    """Of blocks that are worth a try, in rounds: long enough to hide something, short enough to be gone through.
+    """Return lengths of blocks that are worth a try, in rounds: long enough to hide something, short enough to be computed.
 
     A block may be longer than the run, whose first steps are then steps of both runs before the record's first turn.
     """
@@ -194,11 +192,14 @@ WHOLE_EPOCHS_IF_SHUFFLED = Assumption("whole_epochs_if_secret", _whole_epochs_if
 WHOLE_EPOCHS_IF_NEW = Assumption("whole_epochs_if_new", _whole_epochs)
 FORGETFUL = Assumption("blocks_hide_domain", _forgetful)
 
+_STEPS = {features.RANDOM_SIZES, features.CHANGING_STEPS} | features.IN_ORDER
+_COVERED = _STEPS | features.ANY_BATCHES | features.ANY_NEIGHBOURS
+
 BLOCK_MIXING = Theorem(
     "block-mixing",
     "lastiterate, after Balle et al. 2019, Theorem 1",
     "bounded domain, any batches and Lipschitz constants",
-    {RANDOM_SIZES, CHANGING_STEPS} | ANY_BATCHES | IN_ORDER | ANY_MAP | ANY_NEIGHBOURS,
+    _COVERED | features.ANY_MAP,
     (
         BOUNDED,
         BOUNDED_RECORDS,
@@ -211,21 +212,11 @@ BLOCK_MIXING = Theorem(
 )
 
 
-# Weight decay keeps the iterates in a ball, nearly always: block mixing without a projection and without convexity.
-#
-# X_t = (1 − λ)X_{t−1} + (a clipped mean gradient) + noise, so that X_t is a fixed point, plus gradients of norm at most
-# drift/(2λ) in all, plus a Gaussian vector with variance at most ν²/(1 − (1 − λ)²). Asoodeh and Diaz 2023, Theorem 3,
-# cuts
-# every step's noise at κν, and their ball has radius (ηC + κν)/λ; to cut the sum is enough: its ball is smaller by about
-# √λ.
-
-
-# The probability that some iterate leaves the ball; δ grows by 1 + e^ε times it, and less makes a larger ball, as √log.
-_LOST = 1e-14
+# Weight decay keeps the iterates in a ball, nearly always: no projection and no convexity is needed.
 
 
 def in_a_ball(process: Process) -> tuple[Process, float]:
-    """The process projected on a ball that no iterate leaves, but for a probability; and that probability."""
+    """Return the process projected on a ball that no iterate leaves, but for a probability; and that probability."""
     if process.dimension is None or not extremes(process.retain)[1] < 1:
         return process, 0.0
     alike = process.worst_alike
@@ -259,7 +250,7 @@ REGULARISED_MIXING = Theorem(
     "regularised-mixing",
     "lastiterate, block mixing in the ball that weight decay gives",
     "any clipped loss, weight decay, no projection, any batches",
-    {RANDOM_SIZES, CHANGING_STEPS, WEIGHT_DECAY} | ANY_BATCHES | IN_ORDER | ANY_NEIGHBOURS,
+    _COVERED | {features.WEIGHT_DECAY},
     (
         BOUNDED_GRADIENTS,
         BOUNDED_RECORDS,

@@ -1,4 +1,11 @@
-"""Steps on a bounded set: their tables in units of the noise, of secret orders, of runs whose steps change."""
+"""Steps on a bounded set: their tables in units of the noise, tables of secret orders, and runs whose steps change.
+
+`Bounded` has the tables of steps that are alike, `PlaceTables` those of an epoch in a secret order, for a record at each
+place and at each two. `in_parts` takes the last parts of a run by themselves, and the rest by its worst step: what a block
+of steps makes of a privacy profile does not ask what the steps before it were, so parts follow each other, each with steps
+that are alike or count as the worst of its own, and after a few blocks nothing is left of the parts before. Proof:
+docs/proofs.md, "Steps that change".
+"""
 
 from __future__ import annotations
 
@@ -22,10 +29,7 @@ from lastiterate.numerics.normal_gap import threshold_above
 from lastiterate.numerics.rounding import up
 from lastiterate.runs.process import Process
 from lastiterate.theorems.block_mixing import ends_of
-from lastiterate.theorems.shift_engine import exchange_of, place_sizes
-
-# Steps that are alike on a bounded set, in units of their noise: on which rows, levels and cuts their tables are.
-
+from lastiterate.theorems.places import exchange_of, place_sizes
 
 _WIDTH, _FEWEST_ROWS, _MOST_ROWS = 0.1, 8, 64  # of rows: distances are rounded up to the next
 _LEVELS, _BEND = 160, 2.0  # of loss, closer together near 0: chords lie above
@@ -35,6 +39,19 @@ _CUTS, _FEW_CUTS, _MANY_ROWS = 20, 10, 40  # levels that noise is reflected at: 
 _LOG_NEGLIGIBLE = math.log(1e-10)
 # Tables that differ less between distances, where they are worth a note, stay as they are.
 _SETTLED, _NOTED = 1e-3, 1e-15
+
+_ALONE, _HARD = 4, 3  # of the last places: those that count for themselves, and those that are compared with others
+
+_MOST_PARTS = 3  # by themselves: more take longer, and what is before them is forgotten
+_SHORTEST = 4  # steps of the last part where every step differs; the one before has twice as many, and so on
+_MOST_BLOCKS = 8  # of a part, one by one
+_MOST_ROUNDS, _SHORT = 24, (1, 2, 3, 4)  # and of the shortest blocks, the best of them in each round
+_SETTLED_PARTS = 1 - 1e-3  # of a profile: if a round leaves so much of it, more gain nothing
+_SHORTER = 4  # times, than the longest block: the other length that is tried
+_COARSE, _FILLED, _FINE = 32, 16, 100  # cells of grids of ε: a coarse one says where the fine one has to end
+_SMALLEST, _FARTHEST = 1e-15, 80.0  # δ at its end, and ε at most
+
+Blocks = dict[int, Callable[[], BlockEnds]]  # for each number of steps, d and M
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +83,7 @@ class Bounded:
 
     @property
     def _rows(self) -> int:
-        """So many that a push is a whole number of rows, or nearly."""
+        """Number of rows, such that a push is a whole number of them, or nearly."""
         least = min(max(round(self.width / _WIDTH), _FEWEST_ROWS), _MOST_ROWS)
         return min(range(least, least * 4 // 3 + 1), key=lambda n: math.ceil(n * self.push / self.width) / n)
 
@@ -99,7 +116,10 @@ class Bounded:
         return BlockEnds(partial(self.scale.along, table[0]), self.scale.levels, table[-1])
 
     def block(self, length: int, table: Floats | None = None) -> BlockEnds:
-        """So many steps, or epochs of passes, also by the shift engine and composition; M between levels by chords."""
+        """Return d and M of so many steps, or epochs of passes, also by the shift engine and composition.
+
+        M is taken by chords between levels.
+        """
         known, levels = ends_of(self.process, length), self.scale.levels
         if table is None:
             return BlockEnds(known.common_delta, levels, known.apart_delta(levels))
@@ -111,7 +131,7 @@ class Bounded:
         )
 
     def carried(self, table: Floats, steps: int) -> Floats:
-        """So many steps without the record before what the table is about."""
+        """Return the table with so many steps without the record before what it is about."""
         for _ in range(steps):
             if self.settled(table):
                 return self.long_before(table)
@@ -135,14 +155,8 @@ class Bounded:
         return bool((np.maximum(table[-1], _NOTED) <= noted * (1 + _SETTLED)).all())
 
 
-# Tables of an epoch in a secret order on a bounded set, for a record at each place and at each two.
-
-
-_ALONE, _HARD = 4, 3  # of the last places: those that count for themselves, and those that are compared with others
-
-
 def _turned(turn: Step, after: Floats | None) -> Floats:
-    """From a turn of the record on; nothing comes after it, or what the table is about."""
+    """Return the table from a turn of the record on; nothing comes `after` it, or what that table is about."""
     return turn.last if after is None else turn.before(after)
 
 
@@ -172,7 +186,7 @@ class PlaceTables:
         return np.array([sizes[::-1][first - 1 : last].sum() / total for first, last in self.groups])
 
     def _without(self, table: Floats | None) -> list[Floats | None]:
-        """With 0, 1, 2, … more steps without the record before it; the last for any number from there on."""
+        """Return the table with 0, 1, 2, … steps without the record before it; the last for any number from there on."""
         found = [table]
         while len(found) < self.domain.process.batches.per_epoch:
             last = found[-1]
@@ -186,7 +200,7 @@ class PlaceTables:
         return found
 
     def _group(self, after: list[Floats | None], offset: int, group: tuple[int, int], turn: Step) -> Floats:
-        """The worst place of a group, carried to the beginning of the epoch; `after[i]` has offset + i steps."""
+        """Return the table of the worst place of a group from the epoch's beginning on; `after[i]` has offset + i steps."""
         first, last = group
 
         def turn_at(place: int) -> Floats:
@@ -225,7 +239,7 @@ class PlaceTables:
         return found
 
     def hidden(self, own: list[Floats], pairs: list[dict[int, Floats]], levels: Floats) -> HiddenTables:
-        """From tables at these levels, the places that are easy to see last."""
+        """Return the tables of a hidden place from tables at these levels, the places that are easy to see last."""
         scale = Scale(self.domain.scale.rows, levels, self.domain.scale.cuts)
         count = len(own)
         table = np.ones((len(pairs), count, len(levels)))
@@ -235,37 +249,16 @@ class PlaceTables:
         return HiddenTables(scale, self.weights[::-1], np.array(own[::-1]), table)
 
 
-# Steps that change along a run on a bounded set: the last parts of the run by themselves, the rest by its worst step.
-#
-# What a block of steps makes of a privacy profile does not ask what the steps before it were. So parts of a run follow
-# each
-# other, each with steps that are alike or count as the worst of its own; after a few blocks nothing is left of the parts
-# before. Proof: docs/proofs.md, "Steps that change".
-
-
-_MOST_PARTS = 3  # by themselves: more take longer, and what is before them is forgotten
-_SHORTEST = 4  # steps of the last part where every step differs; the one before has twice as many, and so on
-_MOST_BLOCKS = 8  # of a part, one by one
-_MOST_ROUNDS, _SHORT = 24, (1, 2, 3, 4)  # and of the shortest blocks, the best of them in each round
-_SETTLED_PARTS = 1 - 1e-3  # of a profile: if a round leaves so much of it, more gain nothing
-_SHORTER = 4  # times, than the longest block: the other length that is tried
-_COARSE, _FILLED, _FINE = 32, 16, 100  # cells of grids of ε: a coarse one says where the fine one has to end
-_SMALLEST, _FARTHEST = 1e-15, 80.0  # δ at its end, and ε at most
-
-
-Blocks = dict[int, Callable[[], BlockEnds]]  # for each number of steps, d and M
-
-
 @dataclass(frozen=True, eq=False)
 class Part:
-    """So many steps that are alike, or count as the worst of them."""
+    """Part of a run: its number of steps, which are alike or count as the worst of them, and the blocks it is made of."""
 
     steps: int
     blocks: Blocks
     _known: dict[int, BlockEnds] = field(default_factory=dict, init=False, repr=False)
 
     def after(self, grid: Floats, known: Floats, always: Floats) -> Floats:
-        """A profile after the part, from one before it and one that holds at any time: the best of a few ways."""
+        """Return a profile after the part, from one before it and one that holds at any time: the best of a few ways."""
         longest = max(self.blocks)
         layers: dict[int, Layers] = {}
         found = [self._one_by_one(length, grid, known, layers) for length in {longest, self._shorter(longest)}]
@@ -275,7 +268,7 @@ class Part:
         return longest // _SHORTER if longest // _SHORTER in self.blocks else longest
 
     def _one_by_one(self, length: int, grid: Floats, known: Floats, layers: dict[int, Layers]) -> Floats:
-        """Blocks of this length, and a shorter one before them; too many are left to the other way."""
+        """Return the profile after blocks of this length, with a shorter one before them; 1 where they would be too many."""
         count, rest = divmod(self.steps, length)
         if count > _MOST_BLOCKS:
             return np.ones_like(known)
@@ -285,7 +278,7 @@ class Part:
         return profile
 
     def _any_of(self, grid: Floats, always: Floats, layers: dict[int, Layers]) -> Floats:
-        """Round after round the best of several lengths: a profile of round i holds from i times the longest on."""
+        """Return the best of several lengths, round after round: a profile of round i holds from i times the longest on."""
         lengths = [one for one in _SHORT if one in self.blocks] or [max(self.blocks)]
         profile = always
         for _ in range(min(self.steps // lengths[-1], _MOST_ROUNDS)):
@@ -309,7 +302,7 @@ class Part:
 def in_parts(
     process: Process, found: Notion, alike: Callable[[Process], Notion], blocks: Callable[[Process], Blocks]
 ) -> Notion:
-    """The better of what is `found` of the run as a whole and of its parts.
+    """Return the better of what is `found` of the run as a whole and of its parts.
 
     `alike`: a profile of steps that count as the worst of them; `blocks`: for such steps d and M by their number.
     """
@@ -337,7 +330,7 @@ def _reach(found: Notion) -> float:
 
 
 def _narrowed(on: Callable[[Floats], Floats], reach: float) -> Floats:
-    """A fine grid that ends where the profile is negligible, found on a coarse one."""
+    """Return a fine grid that ends where the profile is negligible, which is found on a coarse one."""
     while True:
         coarse = even(reach, _COARSE)
         small = np.flatnonzero(on(coarse) <= _SMALLEST)
@@ -347,7 +340,7 @@ def _narrowed(on: Callable[[Floats], Floats], reach: float) -> Floats:
 
 
 def part_ends(process: Process) -> list[int]:
-    """Where the last parts begin, and the end: where steps change, if they do so a few times; else longer and longer."""
+    """Return where the last parts begin, and the end: where steps change, if a few times; else longer and longer."""
     every, steps = process.batches.per_epoch if process.batches.passes else 1, len(process)
     changes = _changes(process)
     changes = changes[changes % every == 0]

@@ -13,7 +13,6 @@ from lastiterate.theorems import (
     block_mixing,
     composition,
     epochs,
-    hidden_place,
     linear_optimiser,
     participation,
     prepayment,
@@ -26,6 +25,7 @@ from lastiterate.theorems.papers import asoodeh2023, balle2019, bok2024, boninse
 from lastiterate.theorems.theorem import Theorem
 
 _PAPER = re.compile(r"[a-z]+\d{4}/")  # in names: the first author and the year
+_LONGEST = 100  # characters of a name
 
 # What `account` tries.
 CATALOGUE: tuple[Theorem, ...] = (
@@ -33,8 +33,8 @@ CATALOGUE: tuple[Theorem, ...] = (
     shift_engine.RANDOM_ORDER,
     prepayment.PREPAYMENT,
     prepayment.PREPAID_ORDER,
-    hidden_place.HIDDEN_PLACE,
-    hidden_place.PREPAID_HIDDEN_PLACE,
+    shift_engine.HIDDEN_PLACE,
+    prepayment.PREPAID_HIDDEN_PLACE,
     epochs.EPOCH_BY_EPOCH,
     epochs.HIDDEN_EPOCHS,
     epochs.PREPAID_EPOCHS,
@@ -53,7 +53,7 @@ CATALOGUE: tuple[Theorem, ...] = (
     composition.RANDOM_COMPOSITION,
     linear_optimiser.LINEAR_OPTIMISER,
     linear_optimiser.RANDOM_LINEAR_OPTIMISER,
-    prepayment.PREPAID_MOMENTUM,
+    linear_optimiser.PREPAID_MOMENTUM,
     window_tail.WINDOW_TAIL,
     participation.HIDDEN_PARTICIPATION,
     balls_and_bins.BALLS_AND_BINS,
@@ -89,16 +89,13 @@ OF_PAPERS: tuple[Theorem, ...] = tuple(one for one in ALL if _PAPER.match(one.na
 # Theorems that somebody brings along, beside those of the library.
 
 
-_LONGEST = 100  # characters of a name
-
-
 def of_the_library(theorem: Theorem) -> bool:
     """Whether it is one of the catalogue, and not only called like one."""
     return theorem in ALL
 
 
 def checked_theorems(theorems: Any) -> tuple[Theorem, ...]:
-    """Those that are to be tried, each by a name of its own; the catalogue if none are given."""
+    """Return the theorems that are to be tried, each by a name of its own; the catalogue if none are given."""
     if theorems is None:
         return CATALOGUE
     found = tuple(theorems) if isinstance(theorems, Iterable) and not isinstance(theorems, str) else ()
@@ -124,6 +121,6 @@ def _check_name(theorem: Theorem) -> None:
 
 
 def own_assumption(theorem: Theorem) -> Fact:
-    """What has to be guaranteed of a theorem that nobody here has looked at."""
+    """Return the fact that has to be guaranteed of a theorem that is not of the library: that it is true."""
     cited = isinstance(theorem.citation, str) and theorem.citation.isprintable()
     return fact("theorem_true", theorem=theorem.name, citation=theorem.citation[:400] if cited else "no citation")

@@ -11,19 +11,8 @@ from lastiterate.curves.gaussian import GaussianDP
 from lastiterate.numerics.rounding import up
 from lastiterate.runs.per_step import each, is_constant
 from lastiterate.runs.process import Process
+from lastiterate.theorems import features
 from lastiterate.theorems.evidence import About, Evidence
-from lastiterate.theorems.features import (
-    ANY_CHECKPOINTS,
-    ANY_MAP,
-    ANY_NEIGHBOURS,
-    ANY_PASSES,
-    ANY_UPDATE,
-    CHANGING_STEPS,
-    FULL_BATCHES,
-    IN_ORDER,
-    RANDOM_BATCHES,
-    RANDOM_SIZES,
-)
 from lastiterate.theorems.theorem import Theorem
 from lastiterate.theorems.typical_batches import BOUNDED_RECORDS, released_window
 
@@ -68,11 +57,14 @@ def _random_composition(process: Process) -> Evidence:
     return Evidence(released_window(process, len(process)))
 
 
+_STEPS = {features.CHANGING_STEPS} | features.ANY_CHECKPOINTS
+_COVERED = _STEPS | features.ANY_MAP | features.ANY_UPDATE | features.ANY_NEIGHBOURS
+
 FULL_COMPOSITION = Theorem(
     "bok2024/full-batch/composition",
     "Bok et al. 2024, Theorem 4.1",
     "every iterate released",
-    {FULL_BATCHES, CHANGING_STEPS} | ANY_CHECKPOINTS | ANY_MAP | ANY_UPDATE | ANY_NEIGHBOURS,
+    _COVERED | {features.FULL_BATCHES},
     (),
     _full_composition,
     about=About.EVERY_ITERATE,
@@ -81,7 +73,7 @@ PASSES_COMPOSITION = Theorem(
     "bok2024/cyclic/composition",
     "Bok et al. 2024, Theorem 4.4",
     "every iterate released",
-    {RANDOM_SIZES, CHANGING_STEPS} | ANY_PASSES | IN_ORDER | ANY_CHECKPOINTS | ANY_MAP | ANY_UPDATE | ANY_NEIGHBOURS,
+    _COVERED | {features.RANDOM_SIZES} | features.ANY_PASSES | features.IN_ORDER,
     (),
     _passes_composition,
     about=About.EVERY_ITERATE,
@@ -90,7 +82,7 @@ RANDOM_COMPOSITION = Theorem(
     "bok2024/random/composition",
     "Bok et al. 2024, Theorem 4.8",
     "every iterate released",
-    {RANDOM_BATCHES, RANDOM_SIZES, CHANGING_STEPS} | ANY_CHECKPOINTS | ANY_MAP | ANY_UPDATE | ANY_NEIGHBOURS,
+    _COVERED | {features.RANDOM_BATCHES, features.RANDOM_SIZES},
     (BOUNDED_RECORDS,),
     _random_composition,
     about=About.EVERY_ITERATE,

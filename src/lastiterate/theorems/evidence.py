@@ -62,7 +62,7 @@ class Stretch:
 
 @dataclass(frozen=True)
 class RecordSchedules:
-    """For a record whose turn is at this place: its stretches, and how likely that place is."""
+    """Schedules for a record whose turn is at this place: its stretches, and how likely that place is."""
 
     place: int
     weight: float
@@ -70,25 +70,25 @@ class RecordSchedules:
 
     @property
     def mu(self) -> float:
-        """Everything released, together."""
+        """μ of everything released, together."""
         return together(self.stretches)
 
 
 @dataclass(frozen=True)
 class PairSchedules:
-    """For a record at the first of two places, and its neighbour at the second."""
+    """Schedules for a record at the first of two places, and its neighbour at the second."""
 
     places: tuple[int, int]
     stretches: tuple[Stretch, ...]
 
     @property
     def mu(self) -> float:
-        """Everything released, together."""
+        """μ of everything released, together."""
         return together(self.stretches)
 
 
 def together(stretches: tuple[Stretch, ...]) -> float:
-    """μ of all of them, rounded up."""
+    """Return μ of all stretches together, rounded up."""
     return up(math.hypot(*(stretch.mu for stretch in stretches)), operations=5)
 
 
@@ -117,11 +117,11 @@ class Evidence:
         return Grade.REPLAYED if self.schedules or self.at_delta else Grade.RECOMPUTED
 
     def for_delta(self, delta: float) -> Evidence:
-        """What proves it best for this δ."""
+        """Return the evidence that proves it best for this δ."""
         return self if self.at_delta is None else self.at_delta(math.log(delta))
 
     def after(self, mu: float) -> Evidence:
-        """Together with what was released before, which is mu-GDP."""
+        """Return the evidence together with what was released before, which is mu-GDP."""
         if mu == 0:
             return self
         at_delta, ladder = self.at_delta, None if self.ladder is None else self.ladder._after(mu)

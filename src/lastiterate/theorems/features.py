@@ -208,7 +208,7 @@ _FIELDS = frozenset(
 
 
 def _unknown(process: Process) -> Fact | None:
-    """A field that was added to `Process` and that nobody has told the theorems of."""
+    """Return a field of a process that no feature knows and that has a value of its own."""
     for field in fields(process):
         if field.name not in _FIELDS and getattr(process, field.name) != field.default:
             return fact("unknown_field", field=field.name)

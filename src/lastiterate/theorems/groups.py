@@ -1,4 +1,15 @@
-"""The records of a user: as one record, or each at its own place in a secret order."""
+"""The records of a user: as one record, or each at its own place in a secret order.
+
+As one, for theorems that see of it only how far it pushes at each step. Where it is known which batches the records are in,
+pushes of one batch add up. Where it is not: with pushes, domain and everything else k times as large a bound μ is k times
+as large, which is what k records cost, wherever they are.
+
+In an order that is random and secret each has its own place, and few of them have a bad one. Given the order, k records at
+places j_1, …, j_k cost at most μ_{j_1} + … + μ_{j_k}, one neighbour after the other, and the order does not depend on the
+data: δ(ε) is at most the average of θ_ε at these sums. Places of different records are drawn without putting back: no k of
+them are more than n^k/(n·(n − 1)⋯(n − k + 1)) times as likely as if they were drawn independently, so that the worst law
+with at most such a density counts. Proofs: docs/proofs.md.
+"""
 
 from __future__ import annotations
 
@@ -16,15 +27,17 @@ from lastiterate.numerics.rounding import up
 from lastiterate.runs.batches import Turns
 from lastiterate.runs.process import Process
 
-# The records of a user as one record, for theorems that see of it only how far it pushes at each step.
-#
-# Where it is known which batches they are in, pushes of one batch add up. Where it is not: with pushes, domain and
-# everything
-# else k times as large a bound μ is k times as large, which is what k records cost, wherever they are (docs/proofs.md).
+_CELLS = 4000  # of the sum of μ: each μ is rounded up to the next
+_MOST_RECORDS = 64  # of one user; of more, single cells are too wide
+_MOST_LEVELS = 600
+_ROUNDED = 1e-11  # of a probability, in convolutions
 
 
 def group_as_one(process: Process) -> Process:
-    """What is computed is once as far from what is proved, if both data sets are compared at once."""
+    """Return the process of one record that pushes as all records of a user together.
+
+    What is computed is once as far from what is proved, if both data sets are compared at once.
+    """
     pushes = _pushes(process)
     diameter, displacement = process.diameter, process.displacement
     if not process.members:
@@ -48,30 +61,17 @@ def _pushes(process: Process) -> Floats:
 
 
 def _times(values: Floats, count: int) -> Floats:
-    """What is stored once stays so."""
+    """Return `values` times `count`, rounded up; an array that stores one number for all steps stays one."""
     if values.strides == (0,):
         return np.broadcast_to(up(float(values[0]) * count), values.shape)
     return np.asarray(up(values * count))
 
 
-# Records of one user in an order that is random and secret: each has its own place, and few of them have a bad one.
-#
-# Given the order, k records at places j_1, …, j_k cost at most μ_{j_1} + … + μ_{j_k}, one neighbour after the other, and
-# the
-# order does not depend on the data: δ(ε) is at most the average of θ_ε at these sums. Places of different records are
-# drawn
-# without putting back: no k of them are more than n^k/(n·(n − 1)⋯(n − k + 1)) times as likely as if they were drawn
-# independently, so that the worst law with at most such a density counts (docs/proofs.md).
-
-
-_CELLS = 4000  # of the sum of μ: each μ is rounded up to the next
-_MOST_RECORDS = 64  # of one user; of more, single cells are too wide
-_MOST_LEVELS = 600
-_ROUNDED = 1e-11  # of a probability, in convolutions
-
-
 def placed_by_chance(process: Process, one: Notion) -> Notion | None:
-    """From the average over the places of one record; None where the places of several are not known to be so drawn."""
+    """Return the guarantee for all records of a user, from the average over the places of one record.
+
+    None where the places of several records are not known to be drawn like this.
+    """
     if not isinstance(one, AveragedGaussianDP) or process.group > min(_MOST_RECORDS, _slots(process)) or not one.mus:
         return None
     free = max(0.0, 1.0 - math.fsum(one.weights))
@@ -81,12 +81,12 @@ def placed_by_chance(process: Process, one: Notion) -> Notion | None:
 
 
 def _slots(process: Process) -> int:
-    """The places that records are dealt to, one each."""
+    """Return how many places there are that records are dealt to, one each."""
     return process.batches.largest * (process.batches.per_epoch - 1) + process.batches.last_size
 
 
 def _density(process: Process) -> float:
-    """How many times as likely as independent ones the places of all records may be."""
+    """Return how many times as likely as independent ones the places of all records may be."""
     if process.batches.turns is Turns.OWN_PLACE:
         return 1.0 + _ROUNDED
     left = 1.0 - np.arange(process.group) / _slots(process)
@@ -94,7 +94,7 @@ def _density(process: Process) -> float:
 
 
 def _law_of_sum(mus: Floats, weights: Floats, count: int) -> tuple[Floats, Floats]:
-    """Of so many independent ones, each rounded up to a cell."""
+    """Return the law of the sum of `count` independent μ, each rounded up to a cell: its values and their probabilities."""
     cells = _CELLS // count
     unit = float(mus.max()) / cells
     law: Floats = np.asarray(np.bincount(np.ceil(mus / unit * (1 - 1e-15)).astype(np.intp), weights, cells + 1), float)
@@ -105,7 +105,7 @@ def _law_of_sum(mus: Floats, weights: Floats, count: int) -> tuple[Floats, Float
 
 
 def _worst_law(weights: Floats, density: float) -> Floats:
-    """The law with at most this density beside the other that has as much as it can at the end."""
+    """Return the law with at most this density beside the other that has as much as it can at the end."""
     above = np.minimum(np.cumsum((density * weights)[::-1]), 1.0)[::-1]
     above[0] = 1.0
     return above - np.append(above[1:], 0.0)

@@ -15,28 +15,29 @@ from lastiterate.curves.compose import compose_counted
 from lastiterate.curves.gaussian import GaussianDP
 from lastiterate.curves.hidden_participation import AveragedGaussianDP
 from lastiterate.curves.notion import Notion
+from lastiterate.curves.transformed import ChosenSlack
 from lastiterate.facts import Fact, fact
+from lastiterate.kernel.prepaid import longest
 from lastiterate.kernel.steps import Refused
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.rounding import up
 from lastiterate.runs.batches import Turns
-from lastiterate.runs.optimizers import Average
+from lastiterate.runs.optimizers import SGD, Average
 from lastiterate.runs.process import Process
-from lastiterate.shift.momentum import Hidden, TurnsOfRecord, memories, square_of
-from lastiterate.theorems.evidence import Evidence
-from lastiterate.theorems.features import (
-    ANY_NEIGHBOURS,
-    ANY_UPDATE,
-    FIXED_ORDER,
-    FULL_BATCHES,
-    IN_ORDER,
-    NEW_ORDERS,
-    ONE_ORDER,
-    OTHER_OPTIMIZER,
-    WEIGHT_DECAY,
-    Assumption,
+from lastiterate.shift.momentum import (
+    Asked,
+    Hidden,
+    Turning,
+    TurnsOfRecord,
+    best_memory_path,
+    memories,
+    square_of,
 )
-from lastiterate.theorems.shift_engine import place_sizes
+from lastiterate.theorems import features
+from lastiterate.theorems.evidence import Evidence
+from lastiterate.theorems.features import Assumption
+from lastiterate.theorems.places import place_sizes, smooth_of
+from lastiterate.theorems.prepayment import SEVERAL, SMOOTH
 from lastiterate.theorems.theorem import Theorem
 
 _DIGITS = 5  # to which a square is rounded up: other machines find paths that differ in later ones
@@ -45,9 +46,13 @@ _MOST_STEPS = 10**8
 _FORGOTTEN = 1e-9  # of the μ of a step: added for all that came before the last steps
 _LARGEST_MU = 8.0  # ε is 65 there, at δ = 1e-5: with more, composing takes long and is worth little
 
+_MOST_PREPAID_STEPS = 400_000  # steps of single records: some seconds
+_PREPAID_TURNS = (1, 2, 4)  # so many turns, the last, and all, or none: what is prepaid for longer has turned more
+_PAYMENTS = (0.5, 1.0, 2.0, 8.0)  # at most, in units of the push
+
 
 def _states(process: Process) -> tuple[Hidden, Hidden, int]:
-    """The state before and after averaging begins, and after how many steps it does."""
+    """Return the state before and after averaging begins, and after how many steps it does."""
     update = process.update
     linear = update.optimizer.linear
     if linear is None or isinstance(update.curvature, Fact):
@@ -59,7 +64,7 @@ def _states(process: Process) -> tuple[Hidden, Hidden, int]:
 
 
 def _recent(process: Process) -> Process:
-    """The last steps alone, from a common state, where the optimiser forgets what came before; else the run itself.
+    """Return the last steps alone, from a common state, if the optimiser forgets what came before; else the run itself.
 
     Where the last batch of an epoch is smaller, every step then counts as one on that batch.
     """
@@ -94,7 +99,7 @@ def _every(process: Process) -> int:
 
 
 def _square_at(process: Process, left: int) -> float:
-    """Σ payments² of a record whose last turn has so many steps after it."""
+    """Return Σ payments² of a record whose last turn has `left` steps after it."""
     return TurnsOfRecord(*_states(process), len(process), _every(process), left).square()
 
 
@@ -139,7 +144,7 @@ def _one_order(process: Process) -> Notion:
 
 
 def _new_orders(process: Process) -> Notion:
-    """Epochs that do not average yet, the one in which that begins, those that do, and the last, or what there is of it."""
+    """Return epochs that do not average yet, the one in which that begins, those that do, and the last, composed."""
     before, after, begins = _states(process)
     every, steps = process.batches.per_epoch, len(process)
     last = steps - (steps - 1) // every * every
@@ -155,7 +160,7 @@ def _new_orders(process: Process) -> Notion:
 
 
 def _last_epoch(process: Process, hidden: Hidden, length: int) -> AveragedGaussianDP:
-    """At its end nothing may be left in what is released; where places are few, each has the path that is best for it."""
+    """Return the last epoch, at whose end nothing may be left in what is released; few places have their own best paths."""
     if length > _MOST_PLACES:
         return _epoch(process, hidden, length)
     squares = [square_of(hidden, steps, hidden.linear.taps) for steps in range(1, length + 1)]
@@ -167,19 +172,19 @@ def _at_once(process: Process, places: int) -> AveragedGaussianDP:
 
 
 def _epoch(process: Process, hidden: Hidden, length: int) -> AveragedGaussianDP:
-    """An epoch of so many steps, or what there is of it, at whose end nothing is left of any push."""
+    """Return an epoch of so many steps, or what there is of it, at whose end nothing is left of any push."""
     return _of_places(process, _squares_within(hidden, length))
 
 
 def _squares_within(hidden: Hidden, most: int) -> Floats:
-    """Σ payments² of one turn that is paid for within 1, 2, … steps, until nothing is left; of many, some stand for more."""
+    """Return Σ payments² of one turn that is paid for within 1, 2, … steps; of many lengths, some stand for more."""
     lengths = np.unique(np.geomspace(1, most, min(most, _MOST_PLACES)).astype(np.intp))
     squares = np.array([square_of(hidden, int(one), hidden.order) for one in lengths])
     return np.asarray(squares[np.searchsorted(lengths, np.arange(1, most + 1), side="right") - 1])
 
 
 def _of_places(process: Process, squares: Floats) -> AveragedGaussianDP:
-    """The average over the first places of an epoch, from Σ payments² of the last of them, of the one before it, …"""
+    """Return the average over the first places of an epoch, from Σ payments² of the last of them, of the one before, …"""
     sizes, total = place_sizes(process, len(squares))
     values, which = np.unique(squares[::-1], return_inverse=True)
     mus = np.array([mu_of_square(process, value) for value in values.tolist()])
@@ -214,14 +219,15 @@ def _some_protection(process: Process) -> Fact | None:
 
 
 LINEAR = Assumption("linear_update", _hidden_state)
-LINEAR_UPDATE = ANY_UPDATE - {OTHER_OPTIMIZER}
 _SHORT = Assumption("short_enough", _short)
+_UPDATE = (features.ANY_UPDATE - {features.OTHER_OPTIMIZER}) | {features.WEIGHT_DECAY}
+_COVERED = {features.ONE_ORDER} | _UPDATE | features.IN_ORDER | features.ANY_NEIGHBOURS
 
 LINEAR_OPTIMISER = Theorem(
     "linear-optimiser",
     "lastiterate, payments along paths of a linear filter",
     "momentum and averages with hidden states, worst record",
-    {FULL_BATCHES, FIXED_ORDER, ONE_ORDER, WEIGHT_DECAY} | LINEAR_UPDATE | IN_ORDER | ANY_NEIGHBOURS,
+    _COVERED | {features.FULL_BATCHES, features.FIXED_ORDER},
     (LINEAR, _SHORT),
     _worst,
     recent=_recent,
@@ -230,7 +236,7 @@ RANDOM_LINEAR_OPTIMISER = Theorem(
     "linear-optimiser/random-order",
     "lastiterate, payments along paths of a linear filter, averaged over the order",
     "momentum and averages with hidden states, a random and secret order",
-    {ONE_ORDER, NEW_ORDERS, WEIGHT_DECAY} | LINEAR_UPDATE | IN_ORDER | ANY_NEIGHBOURS,
+    _COVERED | {features.NEW_ORDERS},
     (
         LINEAR,
         _SHORT,
@@ -238,4 +244,99 @@ RANDOM_LINEAR_OPTIMISER = Theorem(
     ),
     _averaged,
     recent=_recent,
+)
+
+
+# With prepayment: noise before a record's step hides it, too, where the push turns slowly.
+
+
+def _prepaid(process: Process) -> Evidence:
+    """Update: v ← β·v − η∇f(X) + N(0, ν²), X ← X + v, batches in passes of one order, smooth losses.
+    Bound: μ² = (s/ν)²·Σa_t², θ_0 = θ_T = 0, a_t = |θ_t − (1+β−m)θ_{t−1} + βθ_{t−2} − [its step]| + r·|θ_{t−1}|
+        + γ·(|(1+β−m)θ_{t−1} − βθ_{t−2}| + β·|θ_{t−2}|), for the last uses of a record; what linear-optimiser has for the
+        others is added. δ(ε) ≤ θ_ε(μ) + δ0, of the worst place, or on average if it is secret.
+        γ = ℓ·((ηG + a_max)/(1−β) + νκ/√(1−β²)) bounds the change of a record's effect in one step, but for a
+        probability δ0.
+    Assumes: momentum, no decay, no projection and no proximal map, a known smoothness, bounded gradients, identical steps;
+        only the last iterate is released.
+    Attained by: quadratic losses where a record's effect is constant, three epochs of four batches, to 5 %.
+    Reference: docs/proofs.md, "Linear optimisers".
+    """
+
+    def but_for(slack: float) -> Notion:
+        mus = prepaid_mus(process, slack)
+        if process.batches.turns is Turns.FIXED_ORDER:
+            return GaussianDP(max(mus))
+        sizes, total = place_sizes(process, len(mus))
+        return AveragedGaussianDP(mus=mus, weights=sizes / total)
+
+    return Evidence(ChosenSlack(but_for))
+
+
+def prepaid_mus(process: Process, slack: float) -> list[float]:
+    """Return μ of a record at each place; what rounding adds to a push is paid where it comes, on top."""
+    every, smooth = process.batches.per_epoch, smooth_of(process)
+    rough = float(smooth.rough[0]) / float(process.noise[0]) * math.sqrt(-(-len(process) // every))
+    squares = [_least_square(process, slack, place) for place in range(every)]
+    return [mu_of_square(process, square) + up(rough) if square else 0.0 for square in squares]
+
+
+def _least_square(process: Process, slack: float, place: int) -> float:
+    """Return Σ payments² of a record with its turns at this place, the least of those tried; valid but for this probability.
+
+    Some turns, the last, are prepaid, or none; what is paid for the others, which come before, is added. The larger a
+    payment may be, the more the push may turn: a larger limit is tried where a smaller one excludes something.
+    """
+    every, steps = process.batches.per_epoch, len(process)
+    if place >= steps:
+        return 0.0
+    hidden = turning(process, slack, _PAYMENTS[0])
+    causal = Hidden(hidden.linear, hidden.middle, hidden.half)
+    record = TurnsOfRecord(causal, causal, 0, steps, every, (steps - 1 - place) % every)
+    turns, least = np.arange(place, steps, every), up(record.square())
+    prepaid = {min(one, len(turns)) for one in _PREPAID_TURNS} | {len(turns)}
+    for largest in _PAYMENTS:
+        hidden = turning(process, slack, largest)
+        for last in sorted(prepaid):
+            pushes, already = np.zeros(steps), record.payments(last)
+            pushes[turns[len(turns) - last :]] = 1.0
+            path = best_memory_path(hidden, Asked(pushes, hidden.linear.taps, np.arange(steps, dtype=np.intp), already))
+            payments = hidden.payments(path, pushes) + already
+            if float(payments[:-1].max(initial=0.0)) <= largest:
+                prepaid.discard(last)
+                least = min(least, up(float(np.square(payments).sum())))
+    return least
+
+
+def turning(process: Process, slack: float, largest: float) -> Turning:
+    """Return how far the push turns in a step, but for a probability, if no payment is larger than `largest` pushes."""
+    optimizer, smooth, curvature = process.update.optimizer, smooth_of(process), process.update.curvature
+    if not isinstance(optimizer, SGD) or isinstance(curvature, Fact):
+        raise Refused(str(curvature))
+    kept, noise = optimizer.momentum, float(process.noise[0])
+    way = (float(smooth.movement[0]) + largest * float(process.sensitivity[0])) / (1 - kept)
+    by_chance = noise * longest(smooth.rank, slack / len(process)) / math.sqrt((1 - kept) * (1 + kept))
+    return Turning(optimizer.linear, *curvature, up(smooth.turning * (way + by_chance)))
+
+
+def _short_to_prepay(process: Process) -> Fact | None:
+    needed = len(process) * process.batches.per_epoch
+    if needed <= _MOST_PREPAID_STEPS:
+        return None
+    return fact("too_much_work", times="batches_per_epoch", at_most=_MOST_PREPAID_STEPS, needed=needed)
+
+
+PREPAID_MOMENTUM = Theorem(
+    "linear-optimiser/prepaid",
+    "lastiterate, noise before a record's step, with momentum",
+    "momentum, smooth losses: worst record, or the average over the record's place",
+    {features.FIXED_ORDER, features.ONE_ORDER, features.MOMENTUM} | features.IN_ORDER | features.ANY_NEIGHBOURS,
+    (
+        SEVERAL,
+        LINEAR,
+        SMOOTH,
+        Assumption("short_enough", _short_to_prepay),
+    ),
+    _prepaid,
+    functions=1,
 )

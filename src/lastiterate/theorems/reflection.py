@@ -22,19 +22,11 @@ from lastiterate.numerics.rounding import up
 from lastiterate.runs.batches import Turns
 from lastiterate.runs.per_step import extremes
 from lastiterate.runs.process import Process
+from lastiterate.theorems import features
 from lastiterate.theorems.block_mixing import WHOLE_EPOCHS_IF_SHUFFLED, lengths
 from lastiterate.theorems.bounded_steps import Bounded, PlaceTables, in_parts
 from lastiterate.theorems.evidence import Evidence
-from lastiterate.theorems.features import (
-    ANY_BATCHES,
-    ANY_MAP,
-    ANY_NEIGHBOURS,
-    BOUNDED,
-    CHANGING_STEPS,
-    IN_ORDER,
-    RANDOM_SIZES,
-    Assumption,
-)
+from lastiterate.theorems.features import BOUNDED, Assumption
 from lastiterate.theorems.theorem import Theorem
 from lastiterate.theorems.typical_batches import BOUNDED_RECORDS
 
@@ -58,7 +50,7 @@ def _every_step(domain: Bounded) -> OneStep:
 
 
 def _at_random(domain: Bounded) -> OneStep:
-    """A step that may see the record is one that does or one that does not, by a coin that is no secret."""
+    """Return the steps of random batches: each sees the record or does not, by a coin that is no secret."""
     rate = float(domain.process.inclusion[0])
 
     def mixed(seen: Floats, unseen: Floats) -> Floats:
@@ -74,7 +66,7 @@ _STEPS = {Turns.EVERY_STEP: _every_step, Turns.FRESH: _at_random}
 
 
 def _at_each_step(domain: Bounded) -> Notion:
-    """Blocks of a few steps, also of more than there are; and the run itself, where it is as short."""
+    """Return the guarantee of blocks of a few steps, also of more than there are; and of the run itself, if it is short."""
     tables = _step_tables(domain, _LENGTHS[-1] if domain.width > _NARROW else _LONG_ENOUGH)
     found = _profile(*settled(_blocks(domain, tables)))
     whole = tables.get(len(domain.process))
@@ -82,7 +74,7 @@ def _at_each_step(domain: Bounded) -> Notion:
 
 
 def _step_tables(domain: Bounded, most: int) -> dict[int, Floats]:
-    """Of 1, 2, … steps, until nothing changes."""
+    """Return the tables of 1, 2, … steps, until nothing changes."""
     table, before = _STEPS[domain.process.batches.turns](domain)
     tables: dict[int, Floats] = {}
     for length in range(1, most + 1):
@@ -93,7 +85,7 @@ def _step_tables(domain: Bounded, most: int) -> dict[int, Floats]:
 
 
 def _blocks(domain: Bounded, tables: dict[int, Floats]) -> list[BlockEnds]:
-    """Of each length, in steps or epochs: the better of its table and of what the shift engine and composition say."""
+    """Return blocks of each length, in steps or epochs: the better of its table and of the shift engine and composition."""
     chosen = {length: table for length, table in tables.items() if length in _LENGTHS}
     sampled = _SAMPLED if domain.process.batches.random else _LENGTHS
     known = [domain.block(length, table) for length, table in chosen.items() if length in sampled]
@@ -102,7 +94,7 @@ def _blocks(domain: Bounded, tables: dict[int, Floats]) -> list[BlockEnds]:
 
 
 def _longer(domain: Bounded, than: int) -> list[BlockEnds]:
-    """Blocks without a table; where the domain is narrow, short ones do it all."""
+    """Return blocks without a table; where the domain is narrow there are none, as short ones do it all."""
     if domain.width <= _NARROW:
         return []
     found = [length for length in lengths(domain.process) if length > than]
@@ -118,7 +110,7 @@ def _profile(epsilons: Floats, deltas: Floats) -> Profile:
 
 
 def _in_fixed_order(domain: Bounded) -> Notion:
-    """The record is in the last batch of each epoch: whatever follows its last turn is post-processing."""
+    """Return the guarantee of a record in the last batch of each epoch: what follows its last turn is post-processing."""
     every = domain.process.batches.per_epoch
     tables: dict[int, Floats] = {}
     for epochs in range(1, min(_LENGTHS[-1], max(_MOST_STEPS // (every * len(domain.scale.rows)), 1)) + 1):
@@ -130,7 +122,7 @@ def _in_fixed_order(domain: Bounded) -> Notion:
 
 
 def _in_new_orders(domain: Bounded) -> Notion:
-    """An epoch's own d and M with a hidden place, and then epoch after epoch."""
+    """Return the guarantee of new orders: an epoch's own d and M with a hidden place, and then epoch after epoch."""
     return _profile(*settled([_hidden_epoch(domain), *_longer(domain, 0)]))
 
 
@@ -150,7 +142,10 @@ def _hidden_epoch(domain: Bounded) -> BlockEnds:
 
 
 def _in_own_places(domain: Bounded) -> Notion:
-    """An epoch's d and M on average over the place, which no other record shares or takes; and then epoch after epoch."""
+    """Return the guarantee of balls and bins: an epoch's d and M on average over the place, and then epoch after epoch.
+
+    No other record shares the place of a record, or takes it.
+    """
     places, levels = PlaceTables(domain), domain.scale.levels
     common, apart = (up(places.weights @ np.array([table[row] for table in places.own])) for row in (0, -1))
     profile = _profile(levels, common)
@@ -159,7 +154,7 @@ def _in_own_places(domain: Bounded) -> Notion:
 
 
 def _in_one_order(domain: Bounded) -> Notion:
-    """Each place, and each two, for ever; and then the place is hidden."""
+    """Return the guarantee of one order: each place, and each two, for ever; and then the place is hidden."""
     places = PlaceTables(domain)
     reach = float(settled([domain.ends(places.own[0])])[0][-1])  # of the last place, the hardest to hide
     levels = reach * (np.arange(_EVEN + 1) / _EVEN)
@@ -184,7 +179,7 @@ _KINDS = {
 
 
 def reflected_profile(process: Process) -> Notion:
-    """Of steps that are all alike, or counted as the worst of them; where they change, the last parts by themselves."""
+    """Return the guarantee of steps that count as the worst of them; where they change, of the last parts by themselves."""
     found = _counted_as_the_worst(process)
     if process.constant or process.batches.turns not in (Turns.NEW_ORDERS, *_STEPS):
         return found
@@ -213,12 +208,12 @@ class _Alike:
 
 @lru_cache(maxsize=8)
 def _known(alike: _Alike) -> Notion:
-    """Whoever asks again, about the same run or its certificate, need not wait again."""
+    """Return the guarantee of steps that are alike, once for the same run and its certificate."""
     return _KINDS[alike.process.batches.turns](Bounded(alike.process))
 
 
 def _part_blocks(process: Process) -> dict[int, Callable[[], BlockEnds]]:
-    """For a part of a run blocks of at most its steps, by how many they have."""
+    """Return blocks of a part of a run by how many steps they have, which are at most its own."""
     domain, steps = Bounded(process.worst_alike), len(process)
     if process.batches.turns not in _STEPS:
         return {process.batches.per_epoch: partial(_hidden_epoch, domain)}
@@ -262,11 +257,13 @@ def _few_enough(process: Process) -> Fact | None:
     return fact("too_many_batches_on_domain", at_most=most, batches=batches.per_epoch)
 
 
+_COVERED = {features.RANDOM_SIZES, features.CHANGING_STEPS} | features.IN_ORDER | features.ANY_MAP
+
 REFLECTION = Theorem(
     "reflection",
     "lastiterate, a distance and a loss on a bounded set, with reflected noise",
     "bounded domain of a few times the noise, any batches and Lipschitz constants",
-    {RANDOM_SIZES, CHANGING_STEPS} | ANY_BATCHES | IN_ORDER | ANY_MAP | ANY_NEIGHBOURS,
+    _COVERED | features.ANY_BATCHES | features.ANY_NEIGHBOURS,
     (
         BOUNDED,
         BOUNDED_RECORDS,

@@ -1,175 +1,43 @@
-"""The shift engine as a theorem: any schedule, any Lipschitz constants, checkpoints, every record's own place."""
+"""The shift engine: any schedule, any Lipschitz constants, checkpoints; at the worst, an average, or a hidden place.
+
+What a record pushes is hidden by the noise of its own step and of those that follow. Generalises Bok et al. 2024, Theorem
+C.3, to steps that differ; the best schedule is an isotonic regression. Proofs: docs/proofs.md.
+"""
 
 from __future__ import annotations
 
 import math
 from functools import partial
-from typing import Any
 
 import numpy as np
 
 from lastiterate.curves.gaussian import GaussianDP
-from lastiterate.curves.hidden_participation import AveragedGaussianDP
 from lastiterate.errors import InvalidInput
 from lastiterate.facts import Fact, fact
-from lastiterate.kernel.places import MOST_PLACES, NewOrders, Places
-from lastiterate.kernel.steps import Steps
 from lastiterate.numerics.arrays import Floats
-from lastiterate.progress import tracked
 from lastiterate.runs.batches import Turns
 from lastiterate.runs.per_step import extremes
 from lastiterate.runs.process import Process
 from lastiterate.shift.distance_bounds import from_anywhere
-from lastiterate.shift.optimise import best_schedule
-from lastiterate.theorems.evidence import About, Evidence, NoFiniteBound, RecordSchedules, Stretch
-from lastiterate.theorems.features import (
-    ANY_BATCHES,
-    ANY_CHECKPOINTS,
-    ANY_MAP,
-    ANY_NEIGHBOURS,
-    CHANGING_STEPS,
-    FINITE_LIPSCHITZ,
-    IN_ORDER,
-    RANDOM_SIZES,
-    SECRET_PLACES,
-    Assumption,
-)
+from lastiterate.theorems import features
+from lastiterate.theorems.evidence import About, Evidence, NoFiniteBound, RecordSchedules
+from lastiterate.theorems.features import FINITE_LIPSCHITZ, Assumption
 from lastiterate.theorems.groups import group_as_one, placed_by_chance
+from lastiterate.theorems.places import (
+    MOST_REPRESENTED,
+    Place,
+    new_orders,
+    place_evidence,
+    places_of,
+    schedules,
+    steps_to_go_through,
+    work_of_turns,
+)
 from lastiterate.theorems.theorem import Theorem
-
-# The places of a record in a run, as the kernel knows them, and how much work they are.
-
-
-_OVERHEAD = 500  # one place costs about as much as so many steps
-# Steps, far beyond every limit: then it is not asked whether steps can be merged, which takes time itself.
-_TOO_MANY = 1e10
-
-
-def places_of(process: Process, averaged: bool) -> Places:
-    """The places of a record in this run."""
-    if process.batches.reshuffled:
-        return new_orders(process, averaged)
-    return Places(_steps(process), _every(process), process.releases, averaged, **_of_others(process, averaged))
-
-
-def new_orders(process: Process, averaged: bool) -> NewOrders:
-    """The same, where each epoch has its own order."""
-    return NewOrders(_steps(process), _every(process), process.releases, averaged, **_of_others(process, averaged))
-
-
-def _of_others(process: Process, averaged: bool) -> dict[str, Any]:
-    return {"sizes": _sizes(process), "exchange": exchange_of(process, averaged)}
-
-
-def _sizes(process: Process) -> tuple[int, int]:
-    """Of each batch, and of the last of an epoch; where all are alike, nothing but that counts."""
-    return (process.batches.largest, process.batches.last_size) if process.batches.uneven else (1, 1)
-
-
-def place_sizes(process: Process, count: int) -> tuple[Floats, int]:
-    """How many records are at each of the first so many places of an epoch, in some unit, and at all of them."""
-    usual, last = _sizes(process)
-    return process.batches.pattern(usual, last, count), usual * (process.batches.per_epoch - 1) + last
-
-
-def exchange_of(process: Process, averaged: bool = True) -> float:
-    """How many times as far as beside its neighbour a record pushes beside others, where these may be at its place.
-
-    A neighbour's record that contributes nothing is halfway between the gradients of two records that are opposite.
-    """
-    return 2.0 if averaged and not process.adjacency.replaces else 1.0
-
-
-def _steps(process: Process) -> Steps:
-    return Steps(process.sensitivity, process.noise, process.lipschitz, process.diameter)
-
-
-def _every(process: Process) -> int:
-    """One turn in so many steps. In a random batch the record may be at every step, and more turns never help it."""
-    return process.batches.per_epoch if process.batches.passes and not process.members else 1
-
-
-def most_places(places: Places) -> int:
-    """At most so many places are wanted."""
-    if isinstance(places, NewOrders):
-        return min(places.last_piece, MOST_PLACES) if places.later_is_no_better else places.last_piece
-    if places.alike or (places.averaged and places.later_is_no_better):
-        return min(places.every, 2 * MOST_PLACES) if places.averaged else 1
-    return places.every if places.averaged else min(places.every, len(places.steps))
-
-
-def work(places: Places) -> float:
-    """About how many steps there are to go through."""
-    steps = len(places.steps)
-    if places.every == 1:
-        return steps
-    of_turns = work_of_turns(places, most_places(places))
-    return steps + places.every * places.last_piece + of_turns if isinstance(places, NewOrders) else of_turns
-
-
-def work_of_turns(places: Places, count: int) -> float:
-    """The same for so many places, each with its own turns."""
-    if count * _OVERHEAD > _TOO_MANY or places.whole_stretches[0].dense:
-        return len(places.steps) * count
-    turns = 2 * len(places.steps) / places.every
-    return count * (turns + _OVERHEAD * len(places.whole_stretches))
-
-
-# The shift engine as a theorem: any schedule, any Lipschitz constants, checkpoints, every record's own place.
-#
-# Generalises Bok et al. 2024, Theorem C.3, to steps that differ; the best schedule is an isotonic regression. Proofs:
-# docs/proofs.md.
-
 
 MOST_WORK = 40_000_000  # steps: a third of a second a million, a quarter of a minute in all; a limit of patience
 _FEW_STEPS = 20_000  # are gone through in no time
 _MOST_GROWN = 100.0  # times the noise: such a μ is ε = 5000; far beyond, numbers would be absurd and overflow
-
-
-def shift_evidence(process: Process, averaged: bool) -> Evidence:
-    """The best schedules for a record at each place that matters, over all stretches between releases."""
-    places = places_of(process, averaged)
-    found = schedules_of(places, places.wanted)
-    mus = [record.mu for record in found]
-    if not all(map(math.isfinite, mus)):
-        raise NoFiniteBound("no_finite_schedule")
-    weights = [record.weight for record in found]
-    notion = AveragedGaussianDP(mus=mus, weights=weights) if averaged else GaussianDP(max(mus))
-    return Evidence(notion, schedules=found)
-
-
-def schedules_of(places: Places, wanted: dict[int, float]) -> tuple[RecordSchedules, ...]:
-    """The best for each of these places, with its probability."""
-    return tuple(
-        RecordSchedules(place, weight, best_stretches(places, place))
-        for place, weight in tracked(list(wanted.items()), "records")
-    )
-
-
-def best_stretches(places: Places, *at: int) -> tuple[Stretch, ...]:
-    """The best schedules for a record at this place, or for one at two places."""
-    return tuple(_best_stretch(steps) for steps in places.stretches(*at))
-
-
-def _best_stretch(steps: Steps | None) -> Stretch:
-    return Stretch(0.0, None) if steps is None else Stretch(*best_schedule(steps))
-
-
-def own_evidence(process: Process) -> Evidence:
-    """For a record of each batch of a fixed order; nothing is paid where the run ends before the record's turn."""
-    places = places_of(process, averaged=False)
-    if (needed := work_of_turns(places, places.every)) > MOST_WORK:
-        raise InvalidInput("too_much_work", field="steps", most=MOST_WORK, needed=needed)
-    found = schedules_of(places, dict.fromkeys(range(places.every), 0.0))
-    worst = max(record.mu for record in found)
-    if not math.isfinite(worst):
-        raise NoFiniteBound("shift_engine_not_finite", reason=process.reason)
-    return Evidence(GaussianDP(worst), schedules=found, about=About.EACH_RECORD)
-
-
-def own_mus(process: Process) -> Floats:
-    """μ of a record of each batch, for batches in a fixed order; 0 where the run ends before the record's turn."""
-    return np.array([record.mu for record in own_evidence(process).schedules])
 
 
 def _worst(process: Process) -> Evidence:
@@ -187,12 +55,12 @@ def _worst(process: Process) -> Evidence:
     if _long_alike(process):
         push, factor, noise = (float(x[0]) for x in (process.sensitivity, process.lipschitz, process.noise))
         mu = from_anywhere(push, factor, noise, process.diameter, len(process))
-        return Evidence(GaussianDP(mu), at_delta=lambda _: shift_evidence(process, averaged=False))
-    return shift_evidence(process, averaged=False)
+        return Evidence(GaussianDP(mu), at_delta=lambda _: place_evidence(process, Place.WORST))
+    return place_evidence(process, Place.WORST)
 
 
 def _long_alike(process: Process) -> bool:
-    """Many steps on random batches, all alike: a formula, and schedules only for a certificate, which hardly ever asks."""
+    """Whether there are many steps on random batches, all alike: a formula, and schedules for a certificate alone."""
     few = len(process) <= _FEW_STEPS or bool(process.releases)
     return process.batches.turns is Turns.FRESH and process.constant and not few
 
@@ -205,17 +73,39 @@ def _averaged(process: Process) -> Evidence:
     Attained by: one epoch of two batches, to 1 %.
     Reference: the shift engine, averaged over the order (docs/proofs.md).
     """
-    return shift_evidence(process, averaged=True)
+    return place_evidence(process, Place.AVERAGE)
 
 
-def _little_enough(averaged: bool) -> Assumption:
-    def failure(process: Process) -> Fact | None:
-        if _finite_when_reshuffled(process) is not None:
-            return None
-        needed = work(places_of(process, averaged))
-        return None if needed <= MOST_WORK else fact("too_much_work", times="batches", at_most=MOST_WORK, needed=needed)
+def _hidden(process: Process) -> Evidence:
+    """Update: X ← Π(φ(X) + N(0, ν²)), batches in a random and secret order, drawn once or each epoch.
+    Bound: δ(ε) = Σ_k w_k·Σ_j (W_kj/y_k)·θ_{log y_k}(μ_kj), for good W ≥ 0 with Σ_k w_k·W_kj ≤ e^ε·w_j; y_k = Σ_j W_kj.
+        w_k is the probability of place k, μ_kk the engine's with the steps of place k, and μ_kj with those of both places:
+        the record at k against its neighbour at j is two records exchanged, one at each. With a new order each epoch,
+        this is about the place in the last epoch, and all others count at their worst place.
+    Assumes: a known Lipschitz constant; identical steps that never move iterates apart, or few batches; a run short enough
+        to compute step by step.
+    Attained by: one epoch of two batches, to 1 %.
+    Reference: a hidden place (docs/proofs.md).
+    """
+    return place_evidence(process, Place.HIDDEN)
 
-    return Assumption("short_enough", failure)
+
+def own_evidence(process: Process) -> Evidence:
+    """Return schedules for a record of each batch of a fixed order; it pays nothing where the run ends before its turn."""
+    places = places_of(process, averaged=False)
+    if (needed := work_of_turns(places, places.every)) > MOST_WORK:
+        raise InvalidInput("too_much_work", field="steps", most=MOST_WORK, needed=needed)
+    found, _ = schedules(process, places, [(place,) for place in range(places.every)])
+    own = tuple(RecordSchedules(place, 0.0, stretches) for (place,), stretches in found.items())
+    worst = max(record.mu for record in own)
+    if not math.isfinite(worst):
+        raise NoFiniteBound("shift_engine_not_finite", reason=process.reason)
+    return Evidence(GaussianDP(worst), schedules=own, about=About.EACH_RECORD)
+
+
+def own_mus(process: Process) -> Floats:
+    """Return μ of a record of each batch, for batches in a fixed order; 0 where the run ends before the record's turn."""
+    return np.array([record.mu for record in own_evidence(process).schedules])
 
 
 def _finite_when_reshuffled(process: Process) -> Fact | None:
@@ -223,7 +113,7 @@ def _finite_when_reshuffled(process: Process) -> Fact | None:
 
 
 def _tame(process: Process) -> Fact | None:
-    """Where each epoch has a new order, a turn counts with what it may grow to by the end of its epoch."""
+    """Return how far a turn grows, if too far: with new orders it counts with what it may be at the end of its epoch."""
     if not process.batches.reshuffled or FINITE_LIPSCHITZ.failure(process) or process.contraction <= 1:
         return None
     grown = (
@@ -233,16 +123,46 @@ def _tame(process: Process) -> Fact | None:
     return None if grown <= _MOST_GROWN else fact("grows_within_epoch", times_noise=grown, because=process.reason)
 
 
-FEW_ENOUGH_PLACES = _little_enough(averaged=True)
+def _comparable(process: Process) -> Fact | None:
+    """Return why places cannot be compared: of many, some stand for others, so that later ones must be no better."""
+    if FINITE_LIPSCHITZ.failure(process) is not None:
+        return None
+    places = places_of(process, averaged=True)
+    if places.later_is_no_better or places.count <= MOST_REPRESENTED:
+        return None
+    found = {"batches": places.count, "lipschitz": process.contraction}
+    return fact("places_not_comparable", at_most=MOST_REPRESENTED, **found)
+
+
+FINITE_IF_NEW = Assumption("finite_lipschitz_if_new", _finite_when_reshuffled)
 TAME = Assumption("tame", _tame)
-_KNOWN = Assumption("finite_lipschitz_if_new", _finite_when_reshuffled)
+COMPARABLE = Assumption("comparable_places", _comparable)
+
+
+def _short_enough(place: Place) -> Assumption:
+    """Return the assumption that a run is short enough to compute step by step; asked where places are known at all."""
+    known = (FINITE_LIPSCHITZ, COMPARABLE) if place is Place.HIDDEN else (FINITE_IF_NEW,)
+
+    def failure(process: Process) -> Fact | None:
+        if any(one.failure(process) is not None for one in known):
+            return None
+        if (needed := steps_to_go_through(process, place)) <= MOST_WORK:
+            return None
+        times = "pairs" if place is Place.HIDDEN else "batches"
+        return fact("too_much_work", times=times, at_most=MOST_WORK, needed=needed)
+
+    return Assumption("short_enough", failure)
+
+
+FEW_ENOUGH_PLACES = _short_enough(Place.AVERAGE)
+_COVERED = {features.CHANGING_STEPS} | features.IN_ORDER | features.ANY_CHECKPOINTS | features.ANY_NEIGHBOURS
 
 SHIFT_ENGINE = Theorem(
     "shift-engine",
     "lastiterate, after Bok et al. 2024, Theorem C.3",
     "any schedule and any Lipschitz constants, worst record",
-    {RANDOM_SIZES, CHANGING_STEPS} | ANY_BATCHES | IN_ORDER | ANY_CHECKPOINTS | ANY_MAP | ANY_NEIGHBOURS,
-    (_KNOWN, TAME, _little_enough(averaged=False)),
+    _COVERED | features.ANY_BATCHES | {features.RANDOM_SIZES} | features.ANY_MAP,
+    (FINITE_IF_NEW, TAME, _short_enough(Place.WORST)),
     _worst,
     places=partial(places_of, averaged=False),
     as_one=group_as_one,
@@ -251,9 +171,18 @@ RANDOM_ORDER = Theorem(
     "random-order",
     "lastiterate, the shift engine averaged over the order",
     "the order is random and secret: the average over the record's place",
-    {RANDOM_SIZES, CHANGING_STEPS} | SECRET_PLACES | IN_ORDER | ANY_CHECKPOINTS | ANY_MAP | ANY_NEIGHBOURS,
+    _COVERED | features.SECRET_PLACES | {features.RANDOM_SIZES} | features.ANY_MAP,
     (FINITE_LIPSCHITZ, TAME, FEW_ENOUGH_PLACES),
     _averaged,
     places=partial(places_of, averaged=True),
     of_group=placed_by_chance,
+)
+HIDDEN_PLACE = Theorem(
+    "hidden-place",
+    "lastiterate, a record's place in a secret order is hidden",
+    "the order is random and secret: a place is also compared with other places",
+    _COVERED | {features.ONE_ORDER, features.NEW_ORDERS} | features.ANY_MAP,
+    (FINITE_LIPSCHITZ, TAME, COMPARABLE, _short_enough(Place.HIDDEN)),
+    _hidden,
+    places=partial(places_of, averaged=True),
 )

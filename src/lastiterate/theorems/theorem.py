@@ -104,11 +104,11 @@ class Theorem:
         return Grade.RECOMPUTED if self.places is None else Grade.REPLAYED
 
     def failures(self, process: Process) -> list[tuple[Assumption, Fact]]:
-        """The assumptions that fail, each with the reason."""
+        """Return the assumptions that fail, each with the reason."""
         return list(self.failing(process))
 
     def seen(self, process: Process) -> Process:
-        """The process as the theorem sees it: all records of a user as one, if it can; else without their positions.
+        """Return the process as the theorem sees it: all records of a user as one, if it can; else without their positions.
 
         It is given the last steps alone where these forget the start: of a very long run, if they are to have schedules.
         """
@@ -121,18 +121,18 @@ class Theorem:
         return replace(process, members=()) if self.as_one is None else self.as_one(process)
 
     def failing(self, process: Process) -> Iterator[tuple[Assumption, Fact]]:
-        """The features that it does not cover, or else the assumptions that fail, one by one: some take long to check."""
+        """Yield the features that it does not cover, or else the assumptions that fail: some take long to check."""
         given = self.seen(process).but_for(0.0 if self.places else REFERENCE)
         if uncovered := [one for one in features_of(given) if one[0] not in self.features | BY_THE_FRAME]:
             return iter(uncovered)
         return ((one, reason) for one in self.assumptions if (reason := one.failure(given)) is not None)
 
     def holds(self, process: Process) -> bool:
-        """Whether every assumption does."""
+        """Whether the theorem covers every feature of this process and every assumption holds."""
         return next(self.failing(process), None) is None
 
     def apply(self, process: Process) -> Guarantee | Inapplicable:
-        """The guarantee for this process, or why the theorem does not apply."""
+        """Return the guarantee for this process, or why the theorem does not apply."""
         if failed := self.failures(process):
             return self._refusal(process, failed)
         process = self.seen(process)
@@ -147,7 +147,7 @@ class Theorem:
         return Guarantee(self, replace(whole, notion=computed, about=self.about))
 
     def refusal(self, process: Process) -> Inapplicable:
-        """Why it does not apply, without computing its bound."""
+        """Return why it does not apply, without computing its bound."""
         return self._refusal(process, self.failures(process))
 
     def _refusal(self, process: Process, failed: list[tuple[Assumption, Fact]]) -> Inapplicable:
@@ -156,20 +156,20 @@ class Theorem:
         return Inapplicable(self, tuple(reason for _, reason in failed), tuple(one for one, _ in failed))
 
     def _of_all(self, process: Process, one: Notion) -> Notion:
-        """For a whole group, from what holds for one record of it."""
+        """Return what holds for a whole group, from what holds for one record of it."""
         found = of_group(one, process.group)
         sharper = None if self.of_group is None else self.of_group(process, one)
         return found if sharper is None else best([found, sharper])
 
     def notion(self, process: Process) -> Notion:
-        """What the theorem proves for this process; an error if it does not apply."""
+        """Return what the theorem proves for this process; an error if it does not apply."""
         answer = self.apply(process)
         if isinstance(answer, Guarantee):
             return answer.notion
         raise Unavailable(str(answer))
 
     def rebuilt(self, process: Process, rung: int | None) -> Notion:
-        """The same from what a certificate names: this rung, or all over again."""
+        """Return what the theorem proves from what a certificate names: this rung of its ladder, or all over again."""
         if rung is None or self.rung is None or process.group > 1:
             return self.notion(process)
         found = (
@@ -181,7 +181,7 @@ class Theorem:
         return as_computed(whole, process.displacement).relabelled(process.adjacency)
 
     def _of_usual_sizes(self, process: Process) -> Evidence:
-        """Each rung by itself, so that a certificate finds it again."""
+        """Return the evidence for all but unusual sizes of batches: rung by rung, so that a certificate finds one again."""
         sizes, climb = self._usual(process), self.rung
         found = None if climb is None else self.bound(process.but_for(REFERENCE))
         if climb is None or found is None or found.ladder is None:
@@ -271,7 +271,7 @@ class Inapplicable:
 
 
 def best_rung(answer: Guarantee | Inapplicable, delta: float) -> int | None:
-    """The best of the many guarantees that a theorem is made of, by its number; none where there is one alone."""
+    """Return the number of the best of the many guarantees that a theorem is made of; none where there is one alone."""
     if not isinstance(answer, Guarantee) or answer.evidence.ladder is None or answer.theorem.rung is None:
         return None
     return answer.evidence.ladder.best_rung(math.log(delta))
