@@ -360,7 +360,7 @@ MUTANTS = (
     Mutant(
         "a trial is as often worse on the other data set",
         "curves/selected.py",
-        "worse = np.asarray(self.trial.tradeoff(tails))",
+        "worse = np.asarray(self.inner.tradeoff(tails))",
         "worse = 1 - tails",
         "tests/laws/test_selection.py",
         "ranking",

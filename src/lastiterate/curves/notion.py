@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -146,6 +146,36 @@ class Notion(ABC):
         from lastiterate.curves.compose import compose_counted
 
         return compose_counted(((self.as_notion(), checked_count("times", times)),))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Wrapped(Notion):
+    """A guarantee that follows from another one, `inner`, for the same neighbouring data sets."""
+
+    inner: Notion
+
+    @property
+    def adjacency(self) -> Adjacency:  # type: ignore[override]
+        return self.inner.adjacency
+
+    def relabelled(self, adjacency: Adjacency) -> Notion:
+        return replace(self, inner=self.inner.relabelled(adjacency))
+
+
+class Adjusted(Wrapped):
+    """A guarantee whose ε and δ are those of `inner`, or nearly: its estimates steer as well.
+
+    A Gaussian release before composes with `inner`, and both together are adjusted.
+    """
+
+    def epsilon_estimate(self, log_delta: float) -> float:
+        return self.inner.epsilon_estimate(log_delta)
+
+    def log_delta_estimate(self, epsilon: float) -> float:
+        return self.inner.log_delta_estimate(epsilon)
+
+    def _after(self, mu: float) -> Notion:
+        return replace(self, inner=self.inner.after(mu))
 
 
 def refuse_caveats(caveats: tuple[Fact, ...]) -> None:

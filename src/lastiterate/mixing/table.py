@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 import numpy as np
 
-from lastiterate.curves.adjacency import Adjacency
-from lastiterate.curves.notion import Notion
+from lastiterate.curves.notion import Adjusted, Notion
 from lastiterate.curves.profile import LARGEST_TABLED
 from lastiterate.curves.subsampled import SubsampledGaussians
 from lastiterate.numerics.arrays import Floats
@@ -81,34 +80,16 @@ def _curve(composed: SubsampledGaussians, reach: float) -> tuple[Floats, Floats]
 
 
 @dataclass(frozen=True, eq=False)
-class Quick(Notion):
+class Quick(Adjusted):
     """The guarantee as its table has it, where the guarantee itself would take long."""
-
-    notion: Notion
-
-    @property
-    def adjacency(self) -> Adjacency:  # type: ignore[override]
-        return self.notion.adjacency
-
-    def relabelled(self, adjacency: Adjacency) -> Notion:
-        return replace(self, notion=self.notion.relabelled(adjacency))
-
-    def epsilon_estimate(self, log_delta: float) -> float:
-        return self.notion.epsilon_estimate(log_delta)
-
-    def log_delta_estimate(self, epsilon: float) -> float:
-        return self.notion.log_delta_estimate(epsilon)
 
     @cached_property
     def _tabled(self) -> Tabled:
-        return Tabled(self.notion)
-
-    def _after(self, mu: float) -> Notion:
-        return Quick(self.notion.after(mu))
+        return Tabled(self.inner)
 
     def _log_delta(self, epsilons: Floats) -> Floats:
         """A few questions as δ is asked for ε, so that both belong together."""
-        return self.notion._log_delta(epsilons) if epsilons.size <= _FEW else self._tabled.log_delta(epsilons)
+        return self.inner._log_delta(epsilons) if epsilons.size <= _FEW else self._tabled.log_delta(epsilons)
 
     def _epsilon(self, log_deltas: Floats) -> Floats:
         return np.array([self._tabled.epsilon(log_delta) for log_delta in log_deltas.tolist()])

@@ -13,7 +13,7 @@ from dp_accounting import NeighboringRelation
 from lastiterate.curves.adjacency import ADD_OR_REMOVE_ONE, POISSON, REPLACE_ONE, ZERO_OUT, Adjacency, common_adjacency
 from lastiterate.curves.compose import Counted, PrivacyLoss, compose_counted, profile_to_masses, spacing_for
 from lastiterate.curves.gaussian import GaussianDP
-from lastiterate.curves.notion import Notion
+from lastiterate.curves.notion import Notion, Wrapped
 from lastiterate.curves.profile import Profile
 from lastiterate.curves.subsampled import SubsampledGaussians
 from lastiterate.curves.zeroed_out import joined
@@ -26,15 +26,10 @@ _FEW = 20  # operations
 
 
 @dataclass(frozen=True, eq=False)
-class OnSample(Notion):
+class OnSample(Wrapped):
     """`inner` on a sample that has the record with probability `inclusion`, against the same without the record."""
 
-    inner: Notion
     inclusion: float
-
-    @property
-    def adjacency(self) -> Adjacency:  # type: ignore[override]
-        return self.inner.adjacency
 
     @cached_property
     def present(self) -> Profile:
