@@ -48,7 +48,7 @@ class GaussianDP(Notion):
         return float(self._log_delta(np.array([epsilon]))[0])
 
     def bracket(self, delta: ArrayLike) -> tuple[object, object]:
-        """(lower, upper) bounds on the exact ε; they differ by rounding only."""
+        """Return (lower, upper) bounds on the exact ε; they differ by rounding only."""
         log_deltas = np.log(checked_array("delta", delta, INSIDE_UNIT)).ravel()
         upper = self._epsilon(log_deltas)
         if self.mu == 0:
@@ -73,5 +73,5 @@ class GaussianDP(Notion):
 
 
 def composed_mu(mus: list[float], counts: list[int]) -> float:
-    """√Σ counts·μ², rounded up."""
+    """Return √Σ counts·μ², rounded up."""
     return up(math.sqrt(math.fsum(n * mu**2 for mu, n in zip(mus, counts, strict=True))), operations=1)

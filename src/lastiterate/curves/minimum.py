@@ -359,22 +359,23 @@ class Ladder(Lazy):
 
 @dataclass(frozen=True)
 class Question:
-    """What is asked of a guarantee, and how its answer is estimated."""
+    """A question to a guarantee, for ε or for log δ, and how its answer is estimated; `none` stands for no estimate."""
 
     ask: Callable[[Notion, Floats], Floats]
     estimate: Callable[[Notion, float], float]
     none: float
 
     def unknown(self, guess: float) -> bool:
-        """Whether this estimate is none."""
+        """Whether this is no estimate."""
         return guess == self.none or math.isnan(guess)
 
     @staticmethod
     def hopeless(guess: float, best: float) -> bool:
-        """What is far from the best so far is not worth the work of a sharp bound: ε, or log δ, which is negative."""
+        """Whether an estimate of ε, or of log δ, which is negative, is too far from the best for a sharp bound to pay."""
         return guess > (_HOPELESS_LOG * best if best < 0 else max(_LARGE, _HOPELESS * best))
 
     def of_one(self, notion: Notion, value: float) -> float:
+        """Return the answer of this guarantee for one value."""
         return float(self.ask(notion, np.array([value]))[0])
 
 
@@ -387,13 +388,13 @@ _LOG_DELTA = Question(
 
 
 def _rounded(spots: Floats) -> Floats:
-    """To half a power of two, so that many questions of much the same range have one search."""
+    """Round to half a power of two, so that many questions of much the same range have one search."""
     with np.errstate(divide="ignore"):
         return np.sign(spots) * 2.0 ** (np.round(2 * np.log2(np.abs(spots))) / 2)
 
 
 def rungs(most: int, ratio: float = _RATIO, least: int = 1) -> tuple[int, ...]:
-    """Whole numbers from `least` to `most`, each about `ratio` times the one before."""
+    """Return whole numbers from `least` to `most`, each about `ratio` times the one before."""
     found = [min(least, most)]
     while found[-1] < most:
         found.append(min(max(found[-1] + 1, round(found[-1] * ratio)), most))

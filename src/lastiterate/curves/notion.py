@@ -1,4 +1,4 @@
-"""What every privacy notion answers, and in terms of what."""
+"""The interface of every guarantee, and the formulas that lead from one kind of guarantee to another."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Notion(ABC):
         return summary(self, self._said(), str(self.adjacency.unit()))
 
     def _said(self) -> str:
-        """Its numbers in a few words, where there are few."""
+        """Return its numbers in a few words, where there are few."""
         return ""
 
     @abstractmethod
@@ -95,7 +95,7 @@ class Notion(ABC):
         return like_input(self._tradeoff(errors.ravel()), type_i_error)
 
     def _tradeoff(self, type_i_errors: Floats) -> Floats:
-        """Any set of ε gives a lower bound, so a table will do."""
+        """Return a lower bound by a table: any set of ε gives one."""
         return np.maximum(profile_to_tradeoff(*self._table, type_i_errors) - 1e-15, 0.0)
 
     @cached_property
@@ -110,11 +110,11 @@ class Notion(ABC):
         return like_input(self._rdp(orders.ravel()), order)
 
     def as_notion(self) -> Notion:
-        """The guarantee itself, for whatever is derived from it; an error if it has a caveat."""
+        """Return the guarantee itself, for whatever is derived from it; raise if it has a caveat."""
         return self
 
     def relabelled(self, adjacency: Adjacency) -> Notion:
-        """The same curve under another adjacency: for theorems whose proof covers that one."""
+        """Return this curve under another adjacency: for theorems whose proof covers that one."""
         if adjacency is self.adjacency:
             return self
         other = copy(self)
@@ -122,11 +122,11 @@ class Notion(ABC):
         return other
 
     def after(self, mu: float) -> Notion:
-        """Together with an earlier mu-GDP release; this guarantee must hold for every outcome of that."""
+        """Return the guarantee together with an earlier mu-GDP release; this one must hold for every outcome of that."""
         return self.as_notion() if checked_number("mu", mu, MU) == 0 else self.as_notion()._after(mu)
 
     def _after(self, mu: float) -> Notion:
-        """The same, for mu > 0: a kind that knows better says so."""
+        """Compose with an earlier release of mu > 0, by tables; a kind that knows better overrides it."""
         from lastiterate.curves.transformed import AfterGaussian
 
         return AfterGaussian(self, mu)
@@ -142,7 +142,7 @@ class Notion(ABC):
         return of_group(self.as_notion(), size)
 
     def compose(self, times: int) -> Notion:
-        """This guarantee `times` times over, adaptively."""
+        """Return the composition of `times` such releases, chosen adaptively."""
         from lastiterate.curves.compose import compose_counted
 
         return compose_counted(((self.as_notion(), checked_count("times", times)),))
@@ -254,7 +254,7 @@ def without_caveats(notion: Notion) -> Notion:
 
 
 def renyi_to_log_delta(order: ArrayLike, divergence: ArrayLike, epsilon: ArrayLike) -> Floats:
-    """log δ at ε from one Rényi bound: the better of two, each ≤ Mironov's e^{(α−1)(ρ − ε)}.
+    """Return log δ at ε from one Rényi bound: the better of two, each ≤ Mironov's e^{(α−1)(ρ − ε)}.
 
     Balle et al. 2020, Theorem 21: δ = e^{(α−1)(ρ−ε)}·(1 − 1/α)^{α−1}/α.
     Asoodeh et al. 2021, Lemma 1: δ = (e^{(α−1)ρ} − 1)/(α·(e^{(α−1)ε} − 1)), better for small divergences.
@@ -268,7 +268,7 @@ def renyi_to_log_delta(order: ArrayLike, divergence: ArrayLike, epsilon: ArrayLi
 
 
 def renyi_to_epsilon(order: ArrayLike, divergence: ArrayLike, log_delta: ArrayLike) -> Floats:
-    """ε at δ from one Rényi bound: the two formulas of `renyi_to_log_delta`, inverted."""
+    """Return ε at δ from one Rényi bound: the two formulas of `renyi_to_log_delta`, inverted."""
     order, divergence, log_delta = (np.asarray(x, float) for x in (order, divergence, log_delta))
     excess = order - 1
     balle = divergence + np.log1p(-1 / order) - (log_delta + np.log(order)) / excess
@@ -277,7 +277,7 @@ def renyi_to_epsilon(order: ArrayLike, divergence: ArrayLike, log_delta: ArrayLi
 
 
 def concentrated_to_log_delta(rho: ArrayLike, epsilon: ArrayLike) -> Floats:
-    """log δ at ε for a divergence of ρ·order at every order.
+    """Return log δ at ε for a divergence of ρ·order at every order.
 
     Bun and Steinke 2016, Lemma 3.5, before its last estimates: P(L > x) ≤ e^{−(x−ρ)²/4ρ} for x ≥ ρ, integrated against
     e^{ε−x}: δ ≤ √(πρ)·e^{−(ε−ρ)²/4ρ}·erfcx((ε + ρ)/(2√ρ)), valid for ε ≥ ρ.
@@ -288,14 +288,14 @@ def concentrated_to_log_delta(rho: ArrayLike, epsilon: ArrayLike) -> Floats:
 
 
 def profile_to_tradeoff(epsilons: Floats, deltas: Floats, type_i_errors: Floats) -> Floats:
-    """f(α) = max over the given ε of 0, 1 − δ − e^ε·α and e^{−ε}(1 − δ − α)."""
+    """Return f(α) = max over the given ε of 0, 1 − δ − e^ε·α and e^{−ε}(1 − δ − α)."""
     alpha = type_i_errors[:, None]
     lines = np.maximum(1 - deltas - np.exp(epsilons) * alpha, np.exp(-epsilons) * (1 - deltas - alpha))
     return np.maximum(lines.max(axis=1), 0.0)
 
 
 def tradeoff_to_delta(type_i_errors: Floats, type_ii_errors: Floats, epsilons: Floats) -> Floats:
-    """δ(ε) = sup_α 1 − f(α) − e^ε·α, for f known at increasing points only.
+    """Return δ(ε) = sup_α 1 − f(α) − e^ε·α, for f known at increasing points only.
 
     Between two points f is at least its value at the right one, which is all that a decreasing function promises.
     """
@@ -303,7 +303,7 @@ def tradeoff_to_delta(type_i_errors: Floats, type_ii_errors: Floats, epsilons: F
 
 
 def polygon_to_delta(type_i_errors: Floats, type_ii_errors: Floats, epsilons: Floats) -> Floats:
-    """δ(ε) = sup_α 1 − f(α) − e^ε·α for a polygon f: the supremum is at a vertex."""
+    """Return δ(ε) = sup_α 1 − f(α) − e^ε·α for a polygon f: the supremum is at a vertex."""
     gains, deltas = 1 - type_ii_errors, np.empty_like(epsilons)
     with np.errstate(over="ignore", invalid="ignore"):
         for i, slope in enumerate(np.exp(epsilons)):
@@ -312,6 +312,6 @@ def polygon_to_delta(type_i_errors: Floats, type_ii_errors: Floats, epsilons: Fl
 
 
 def log_expm1(x: Floats) -> Floats:
-    """log(e^x − 1), for x of any size."""
+    """Return log(e^x − 1), for x of any size."""
     with np.errstate(divide="ignore", over="ignore"):
         return np.where(x > 1, x + np.log1p(-np.exp(-np.maximum(x, 1.0))), np.log(np.expm1(np.minimum(x, 1.0))))

@@ -71,7 +71,7 @@ class Profile(Notion):
             return np.log(self._deltas(epsilons))
 
     def _epsilon(self, log_deltas: Floats) -> Floats:
-        """By a table of what it says, between whose entries a search goes on; where there is none, by a search alone."""
+        """Search for ε between two points of the profile; from scratch, if it has none."""
         if self._points is None:
             return super()._epsilon(log_deltas)
         epsilons, logs = self._inverse
@@ -92,7 +92,7 @@ class Profile(Notion):
         return epsilons, np.minimum.accumulate(self._log_delta(epsilons))
 
     def epsilon_estimate(self, log_delta: float) -> float:
-        """Between points: they are as quick to look at as any estimate."""
+        """Return ε between two points, which are as quick to look at as any estimate."""
         if self._points is None:
             return 0.0
         epsilons, logs = self._inverse
@@ -130,7 +130,7 @@ class Profile(Notion):
 
     @cached_property
     def _table(self) -> tuple[Floats, Floats]:
-        """The points themselves, where there are points: a kink lies on one of them."""
+        """The table of every guarantee, with the points of the profile if it has any: a kink lies on one of them."""
         epsilons, deltas = super()._table
         if self._points is None:
             return epsilons, deltas
@@ -270,7 +270,7 @@ class BoundedRange(Notion):
 
     @cached_property
     def _raised(self) -> float:
-        """By far more than what a difference to an ε is rounded by; δ grows with the width."""
+        """The width, raised by far more than a difference to an ε is rounded by: δ grows with it."""
         return up(self.width)
 
     def _log_delta(self, epsilons: Floats) -> Floats:
@@ -285,7 +285,7 @@ class BoundedRange(Notion):
 
     @cached_property
     def _table(self) -> tuple[Floats, Floats]:
-        """With the ε beyond which δ is 0, if that is within the range of a table."""
+        """The table of every guarantee, with the ε beyond which δ is 0 if that is within its range."""
         epsilons, deltas = super()._table
         if self._raised > LARGEST_TABLED:
             return epsilons, deltas

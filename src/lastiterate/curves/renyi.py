@@ -70,7 +70,7 @@ class RenyiDP(Notion):
         return np.array(self.divergences)[np.searchsorted(known, orders)]
 
     def _after(self, mu: float) -> RenyiDP:
-        """Divergences add up."""
+        """Compose by adding divergences."""
         if self.rho is not None:
             return RenyiDP(rho=up(self.rho + mu**2 / 2, operations=5), adjacency=self.adjacency)
         orders = np.array(self.orders)

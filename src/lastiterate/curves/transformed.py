@@ -14,7 +14,7 @@ from lastiterate.curves.gaussian import GaussianDP
 from lastiterate.curves.gaussian_cover import apart, tabled
 from lastiterate.curves.hidden_participation import AveragedGaussianDP
 from lastiterate.curves.hidden_place import HiddenPlaceDP, log_gap_anywhere
-from lastiterate.curves.minimum import ForEachDepth
+from lastiterate.curves.minimum import ForEachDepth, Least, Worst
 from lastiterate.curves.notion import Adjusted, Notion, Wrapped
 from lastiterate.curves.profile import Profile
 from lastiterate.errors import Unavailable
@@ -220,26 +220,21 @@ class AfterLosses(AfterGaussian):
     otherwise: Notion | None = None
 
     @cached_property
-    def _orders(self) -> list[Notion]:
-        return [order.after(self.mu) for order in self.losses()]
-
-    @cached_property
-    def _other(self) -> list[Notion]:
-        return [] if self.otherwise is None else [self.otherwise.after(self.mu)]
+    def _by_losses(self) -> Notion:
+        """The worse of both orders of the data sets, or what holds otherwise."""
+        worse = Worst(tuple(order.after(self.mu) for order in self.losses()), self.adjacency)
+        return worse if self.otherwise is None else Least((worse, self.otherwise.after(self.mu)), self.adjacency)
 
     def relabelled(self, adjacency: Adjacency) -> Notion:
         other = None if self.otherwise is None else self.otherwise.relabelled(adjacency)
         return replace(self, inner=self.inner.relabelled(adjacency), otherwise=other)
 
     def _log_delta(self, epsilons: Floats) -> Floats:
-        if epsilons.size > _FEW_QUESTIONS:
-            return super()._log_delta(epsilons)
-        worse = np.max([order._log_delta(epsilons) for order in self._orders], axis=0)
-        return np.min([worse, *(other._log_delta(epsilons) for other in self._other)], axis=0)
+        many = epsilons.size > _FEW_QUESTIONS
+        return super()._log_delta(epsilons) if many else self._by_losses._log_delta(epsilons)
 
     def _epsilon(self, log_deltas: Floats) -> Floats:
-        worse = np.max([order._epsilon(log_deltas) for order in self._orders], axis=0)
-        return np.min([worse, *(other._epsilon(log_deltas) for other in self._other)], axis=0)
+        return self._by_losses._epsilon(log_deltas)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -263,7 +258,7 @@ class AtomsAndGaussian(Notion):
 
 
 def atoms(epsilons: Floats, deltas: Floats) -> tuple[Floats, Floats, float]:
-    """(losses, masses, the mass at +∞) of a symmetric pair whose profile is nowhere below these upper bounds on δ.
+    """Return (losses, masses, the mass at +∞) of a symmetric pair whose profile is nowhere below these bounds on δ.
 
     In y = e^ε the slopes of the chords are −Q(L > ε): a kink at y is a Q-mass, y times it a P-mass. The mirror image of a
     P-mass m at ε is e^{−ε}·m at −ε; the rest sits at 0.
