@@ -1339,8 +1339,8 @@ MUTANTS = (
     Mutant(
         "balls and bins: one order for both",
         "curves/balls_and_bins.py",
-        "np.maximum(*(order._log_delta(epsilons) for order in self._orders))",
-        "self._orders[1]._log_delta(epsilons)",
+        "np.maximum(*(order.log_delta(epsilons) for order in self._orders))",
+        "self._orders[1].log_delta(epsilons)",
         "tests/curves/test_balls_and_bins.py",
     ),
     Mutant(

@@ -83,18 +83,18 @@ class BallsAndBinsDP(Notion):
     def _after(self, mu: float) -> Notion:
         return AfterLosses(self, mu, lambda: self._orders) if self._gaussian is None else self._gaussian.after(mu)
 
-    def _log_delta(self, epsilons: Floats) -> Floats:
+    def log_delta(self, epsilons: Floats) -> Floats:
         if self._gaussian is not None:
-            return self._gaussian._log_delta(epsilons)
-        return np.maximum(*(order._log_delta(epsilons) for order in self._orders))
+            return self._gaussian.log_delta(epsilons)
+        return np.maximum(*(order.log_delta(epsilons) for order in self._orders))
 
-    def _epsilon(self, log_deltas: Floats) -> Floats:
+    def epsilon_at_log(self, log_deltas: Floats) -> Floats:
         if self._gaussian is not None:
-            return self._gaussian._epsilon(log_deltas)
+            return self._gaussian.epsilon_at_log(log_deltas)
         first, second = self._orders
-        found = first._epsilon(log_deltas)
-        enough = second._log_delta(np.minimum(found, 1e15)) <= log_deltas
-        return found if enough.all() else np.maximum(found, second._epsilon(log_deltas))
+        found = first.epsilon_at_log(log_deltas)
+        enough = second.log_delta(np.minimum(found, 1e15)) <= log_deltas
+        return found if enough.all() else np.maximum(found, second.epsilon_at_log(log_deltas))
 
     def epsilon_estimate(self, log_delta: float) -> float:
         if self._gaussian is not None:
@@ -127,14 +127,14 @@ class BallsAndBinsDP(Notion):
         lower = np.zeros_like(log_deltas)
         if _SMALLEST_MU <= self.mu <= _LARGEST_MU and self.batches <= _MOST_BATCHES:
             lower = np.array([self._lower_at(log_delta) for log_delta in log_deltas.tolist()])
-        return like_input(lower, delta), like_input(self._epsilon(log_deltas), delta)
+        return like_input(lower, delta), like_input(self.epsilon_at_log(log_deltas), delta)
 
     def _lower_at(self, log_delta: float) -> float:
         """Return an ε that is seen not to be enough with the record against without it."""
         total = LatticeSum(
             (loss_from_below(_ratio(self.mu, self.batches, Side.BELOW), float(self.batches)),), (self.epochs,)
         )
-        upper = float(self._epsilon(np.array([log_delta]))[0])
+        upper = float(self.epsilon_at_log(np.array([log_delta]))[0])
         tilted = total.tilt_for(upper)
         step = 1e-4 * max(upper, 1e-10)
         return -decreasing_crossing(lambda t: log_delta - tilted.log_lower(-t), -upper, 0.0, -upper, step, 1e-9)

@@ -130,11 +130,11 @@ def spacing_for(parts: list[Notion]) -> float:
 
 def largest_loss(part: Notion) -> float:
     """Return the ε beyond which the profile is so flat that the rest is counted as +∞."""
-    largest = float(part._epsilon(np.array([_LOG_TAIL]))[0])
+    largest = float(part.epsilon_at_log(np.array([_LOG_TAIL]))[0])
     if math.isfinite(largest):
         return min(largest, 500.0)
     floor = float(part.delta(500.0))
-    candidate = float(part._epsilon(np.array([math.log(up(floor, by=1e-9) + 1e-16)]))[0])
+    candidate = float(part.epsilon_at_log(np.array([math.log(up(floor, by=1e-9) + 1e-16)]))[0])
     return min(candidate, 500.0)
 
 
@@ -217,7 +217,7 @@ class PrivacyLoss(Notion):
     def total(self) -> LatticeSum:
         return self._total
 
-    def _log_delta(self, epsilons: Floats) -> Floats:
+    def log_delta(self, epsilons: Floats) -> Floats:
         return np.array([self._log_delta_at(epsilon) for epsilon in epsilons.tolist()])
 
     def _log_delta_at(self, epsilon: float) -> float:
@@ -232,7 +232,7 @@ class PrivacyLoss(Notion):
         self._tilted.append((epsilon, self._total.tilt_for(epsilon)))
         return self._tilted[-1][1]
 
-    def _epsilon(self, log_deltas: Floats) -> Floats:
+    def epsilon_at_log(self, log_deltas: Floats) -> Floats:
         return np.array([self._epsilon_at(log_delta) for log_delta in log_deltas.tolist()])
 
     def _epsilon_at(self, log_delta: float) -> float:

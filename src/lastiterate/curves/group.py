@@ -58,12 +58,12 @@ class GroupDP(Wrapped):
         epsilons, deltas = _points(self.inner, self.size)
         return Profile(epsilons=epsilons, deltas=deltas, adjacency=self.adjacency)
 
-    def _log_delta(self, epsilons: Floats) -> Floats:
-        return np.minimum(self.curve._log_delta(epsilons), self._in_equal_parts(epsilons))
+    def log_delta(self, epsilons: Floats) -> Floats:
+        return np.minimum(self.curve.log_delta(epsilons), self._in_equal_parts(epsilons))
 
-    def _epsilon(self, log_deltas: Floats) -> Floats:
+    def epsilon_at_log(self, log_deltas: Floats) -> Floats:
         """Return ε by the points, and by the usual lemma where that is smaller."""
-        found = self.curve._epsilon(log_deltas)
+        found = self.curve.epsilon_at_log(log_deltas)
         finite = np.where(np.isfinite(found), found, LARGEST_TABLED)
         better = self._in_equal_parts(finite) <= log_deltas
         if better.any():
@@ -85,7 +85,7 @@ class GroupDP(Wrapped):
         with np.errstate(invalid="ignore"):
             times = np.where(parts > 0, log_expm1(epsilons) - log_expm1(parts), np.log(self.size))
         # ε/k may be rounded up, and the profile falls: a little less is asked about.
-        logs = self.inner._log_delta(np.maximum(parts * (1 - 4e-16), 0.0)) + times
+        logs = self.inner.log_delta(np.maximum(parts * (1 - 4e-16), 0.0)) + times
         return np.minimum(logs + _LOG_ROUNDED, 0.0)
 
 
@@ -113,17 +113,17 @@ def _table(one: Notion, size: int) -> tuple[Floats, Floats]:
     if isinstance(one, Profile) and one.points is not None:
         epsilons = np.append(epsilons, one.points[one.points <= 1.01 * largest])
     epsilons = np.unique(epsilons)
-    return epsilons, np.minimum.accumulate(one._log_delta(epsilons))
+    return epsilons, np.minimum.accumulate(one.log_delta(epsilons))
 
 
 def _largest(one: Notion, size: int) -> float:
     """Return the ε where δ is below all that may count, or, if it never is, where it has all but stopped falling."""
-    typical = float(one._epsilon(np.array([_LOG_TYPICAL]))[0])
+    typical = float(one.epsilon_at_log(np.array([_LOG_TYPICAL]))[0])
     wanted = max(_LOG_SMALL - min(size * typical, LARGEST_TABLED), _LOG_SMALLEST)
-    found = float(one._epsilon(np.array([wanted]))[0])
+    found = float(one.epsilon_at_log(np.array([wanted]))[0])
     if found > LARGEST_TABLED:
-        floor = float(one._log_delta(np.array([LARGEST_TABLED]))[0])
-        found = float(one._epsilon(np.array([min(floor + _FALLEN, -1e-12)]))[0]) if floor < -1e-9 else 0.0
+        floor = float(one.log_delta(np.array([LARGEST_TABLED]))[0])
+        found = float(one.epsilon_at_log(np.array([min(floor + _FALLEN, -1e-12)]))[0]) if floor < -1e-9 else 0.0
     return min(found, LARGEST_TABLED)
 
 

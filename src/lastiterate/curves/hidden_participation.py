@@ -132,7 +132,7 @@ class AveragedGaussianDP(Notion):
     def _said(self) -> str:
         return f"{len(self.mus)} mus up to {max(self.mus, default=0.0):.4g}"
 
-    def _log_delta(self, epsilons: Floats) -> Floats:
+    def log_delta(self, epsilons: Floats) -> Floats:
         if not self.mus:
             return np.full_like(epsilons, -np.inf)
         logs = log_gap_above(epsilons[:, None], np.array(self.mus)) + np.log(self.weights)

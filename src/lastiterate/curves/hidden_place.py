@@ -89,8 +89,8 @@ class HiddenPlaceDP(Notion):
     def _rdp(self, orders: Floats) -> Floats:
         return self.average._rdp(orders)
 
-    def _log_delta(self, epsilons: Floats) -> Floats:
-        return np.minimum(self.average._log_delta(epsilons), [self._hidden(epsilon) for epsilon in epsilons.tolist()])
+    def log_delta(self, epsilons: Floats) -> Floats:
+        return np.minimum(self.average.log_delta(epsilons), [self._hidden(epsilon) for epsilon in epsilons.tolist()])
 
     def _tradeoff(self, type_i_errors: Floats) -> Floats:
         return np.maximum(super()._tradeoff(type_i_errors), self.average._tradeoff(type_i_errors))
@@ -98,9 +98,9 @@ class HiddenPlaceDP(Notion):
     @cached_property
     def _table(self) -> tuple[Floats, Floats]:
         """A table for trade-offs of fewer ε than usual, because each takes its time."""
-        largest = min(float(self.average._epsilon(np.array([np.log(1e-14)]))[0]), 700.0)
+        largest = min(float(self.average.epsilon_at_log(np.array([np.log(1e-14)]))[0]), 700.0)
         epsilons = largest * np.linspace(0.0, 1.0, _TABLED) ** 1.5
-        return epsilons, up(np.exp(self._log_delta(epsilons)), operations=50)
+        return epsilons, up(np.exp(self.log_delta(epsilons)), operations=50)
 
     def _hidden(self, epsilon: float) -> float:
         return self._sorted.log_delta(epsilon, self._sorted.shares(epsilon))
@@ -108,15 +108,15 @@ class HiddenPlaceDP(Notion):
     def shares(self, epsilon: float) -> Floats:
         """Return y_k/e^ε for each place, with which the bound at this ε is attained; all 1: each place beside itself."""
         found, shares = np.ones_like(self.mus), self._sorted.shares(epsilon)
-        if self._sorted.log_delta(epsilon, shares) < self.average._log_delta(np.array([epsilon]))[0]:
+        if self._sorted.log_delta(epsilon, shares) < self.average.log_delta(np.array([epsilon]))[0]:
             found[self._order] = shares
         return found
 
-    def _epsilon(self, log_deltas: Floats) -> Floats:
+    def epsilon_at_log(self, log_deltas: Floats) -> Floats:
         """Search below the ε of the average, which suffices."""
-        enough = self.average._epsilon(log_deltas)
+        enough = self.average.epsilon_at_log(log_deltas)
         low, high = np.zeros_like(enough), np.where(np.isfinite(enough), enough, 0.0)
-        root = decreasing_root(lambda x: self._log_delta(x) - log_deltas, low, high, relative_tolerance=_NEAR)
+        root = decreasing_root(lambda x: self.log_delta(x) - log_deltas, low, high, relative_tolerance=_NEAR)
         return np.where(np.isfinite(enough), root, np.inf)
 
 

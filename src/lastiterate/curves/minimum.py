@@ -36,11 +36,11 @@ class _Pointwise(Notion):
     def _asked(self) -> Iterator[Notion]:
         yield from self.members
 
-    def _log_delta(self, epsilons: Floats) -> Floats:
-        return np.asarray(self.extreme([one._log_delta(epsilons) for one in self._asked()], axis=0))
+    def log_delta(self, epsilons: Floats) -> Floats:
+        return np.asarray(self.extreme([one.log_delta(epsilons) for one in self._asked()], axis=0))
 
-    def _epsilon(self, log_deltas: Floats) -> Floats:
-        return np.asarray(self.extreme([one._epsilon(log_deltas) for one in self._asked()], axis=0))
+    def epsilon_at_log(self, log_deltas: Floats) -> Floats:
+        return np.asarray(self.extreme([one.epsilon_at_log(log_deltas) for one in self._asked()], axis=0))
 
 
 class Worst(_Pointwise):
@@ -95,7 +95,7 @@ class Best(Least):
     def _minorant(self) -> Profile:
         """The profile through a table of all members: any finite set of points gives a valid one."""
         epsilons = self._grid
-        deltas = up(np.exp(np.min([member._log_delta(epsilons) for member in self.members], axis=0)), operations=50)
+        deltas = up(np.exp(np.min([member.log_delta(epsilons) for member in self.members], axis=0)), operations=50)
         return Profile(epsilons=epsilons, deltas=np.minimum(deltas, 1.0), adjacency=self.adjacency)
 
 
@@ -157,23 +157,23 @@ class ForEachDepth(Lazy):
         """Return 10 to minus this power."""
         return 10.0**-power
 
-    def _epsilon(self, log_deltas: Floats) -> Floats:
+    def epsilon_at_log(self, log_deltas: Floats) -> Floats:
         powers = np.array([self.power(one) for one in log_deltas.tolist()])
         found = np.empty_like(log_deltas)
         for power in np.unique(powers).tolist():
-            found[powers == power] = self.member(power)._epsilon(log_deltas[powers == power])
+            found[powers == power] = self.member(power).epsilon_at_log(log_deltas[powers == power])
         return found
 
-    def _log_delta(self, epsilons: Floats) -> Floats:
+    def log_delta(self, epsilons: Floats) -> Floats:
         """Ask the usual member, which tells what others are worth a look; smaller δ ask for smaller exceptions."""
         usual = self.power(math.log(1e-5))
-        first = self.member(usual)._log_delta(epsilons)
+        first = self.member(usual).log_delta(epsilons)
         worth = {self.power(float(one)) for one in np.quantile(np.maximum(first, _DEEPEST), [0.0, 0.5, 1.0])}
         others = sorted(worth - {usual})
-        found = np.min([first, *(self.member(power)._log_delta(epsilons) for power in others)], axis=0)
+        found = np.min([first, *(self.member(power).log_delta(epsilons) for power in others)], axis=0)
         while (deeper := self.power(max(float(found.min()), _DEEPEST))) > max(worth) and self._felt(max(worth), found):
             worth.add(deeper)
-            found = np.minimum(found, self.member(deeper)._log_delta(epsilons))
+            found = np.minimum(found, self.member(deeper).log_delta(epsilons))
         return np.asarray(found)
 
     def _felt(self, power: int, found: Floats) -> bool:
@@ -216,11 +216,11 @@ class Either(Wrapped):
     def _after(self, mu: float) -> Either:
         return Either(self.inner.after(mu), self.rough.after(mu), lambda: self.slow().after(mu))
 
-    def _log_delta(self, epsilons: Floats) -> Floats:
-        return self.chosen._log_delta(epsilons)
+    def log_delta(self, epsilons: Floats) -> Floats:
+        return self.chosen.log_delta(epsilons)
 
-    def _epsilon(self, log_deltas: Floats) -> Floats:
-        return self.chosen._epsilon(log_deltas)
+    def epsilon_at_log(self, log_deltas: Floats) -> Floats:
+        return self.chosen.epsilon_at_log(log_deltas)
 
 
 # A ladder of guarantees for one release, of which the best is sought when something is asked.
@@ -255,14 +255,14 @@ class Ladder(Lazy):
     def _make(self, index: int) -> Notion:
         return self.climb(self.rungs[index])
 
-    def _epsilon(self, log_deltas: Floats) -> Floats:
+    def epsilon_at_log(self, log_deltas: Floats) -> Floats:
         return self._least(log_deltas, _EPSILON)
 
     def epsilon_estimate(self, log_delta: float) -> float:
         """Return the least estimate of the rungs; 0 if one has none."""
         return min(self.member(index).epsilon_estimate(log_delta) for index in range(len(self.rungs)))
 
-    def _log_delta(self, epsilons: Floats) -> Floats:
+    def log_delta(self, epsilons: Floats) -> Floats:
         return self._least(epsilons, _LOG_DELTA)
 
     def log_delta_estimate(self, epsilon: float) -> float:
@@ -380,10 +380,10 @@ class Question:
 
 
 _EPSILON = Question(
-    lambda notion, values: notion._epsilon(values), lambda notion, one: notion.epsilon_estimate(one), 0.0
+    lambda notion, values: notion.epsilon_at_log(values), lambda notion, one: notion.epsilon_estimate(one), 0.0
 )
 _LOG_DELTA = Question(
-    lambda notion, values: notion._log_delta(values), lambda notion, one: notion.log_delta_estimate(one), math.nan
+    lambda notion, values: notion.log_delta(values), lambda notion, one: notion.log_delta_estimate(one), math.nan
 )
 
 

@@ -39,6 +39,9 @@ class Notion(ABC):
 
     All answers are on the safe side: `epsilon` and `delta` are upper bounds, `tradeoff` is a lower bound. `caveats`: known
     defects of the execution that it is about, for which it does not hold.
+
+    A kind of guarantee implements `log_delta`, and `epsilon_at_log` where it has a better way than a search. Guarantees ask
+    each other by these two: flat arrays that nobody checks, in logarithms, since δ may be below every float above 0.
     """
 
     adjacency: Adjacency
@@ -52,18 +55,18 @@ class Notion(ABC):
         return ""
 
     @abstractmethod
-    def _log_delta(self, epsilons: Floats) -> Floats:
+    def log_delta(self, epsilons: Floats) -> Floats:
         """log δ(ε), rounded up, for a flat array of ε ≥ 0."""
 
-    def _epsilon(self, log_deltas: Floats) -> Floats:
+    def epsilon_at_log(self, log_deltas: Floats) -> Floats:
         """The least ε with δ(ε) ≤ δ, rounded up, ∞ where there is none, for a flat array of log δ."""
         high = np.full_like(log_deltas, 1.0)
-        while (short := (self._log_delta(high) > log_deltas) & (high < FARTHEST)).any():
+        while (short := (self.log_delta(high) > log_deltas) & (high < FARTHEST)).any():
             high = np.where(short, 2 * high, high)
-        if (high >= FARTHEST).all() and (self._log_delta(high) > log_deltas).all():
+        if (high >= FARTHEST).all() and (self.log_delta(high) > log_deltas).all():
             return np.full_like(log_deltas, np.inf)
-        root = decreasing_root(lambda x: self._log_delta(x) - log_deltas, np.zeros_like(high), high)
-        return np.where(self._log_delta(root) <= log_deltas, root, np.inf)
+        root = decreasing_root(lambda x: self.log_delta(x) - log_deltas, np.zeros_like(high), high)
+        return np.where(self.log_delta(root) <= log_deltas, root, np.inf)
 
     def epsilon_estimate(self, log_delta: float) -> float:
         """A quick ESTIMATE of ε(δ), to steer a search, never to report; 0 where there is no quick way to say."""
@@ -79,12 +82,12 @@ class Notion(ABC):
     def epsilon(self, delta: ArrayLike) -> Any:
         """The least ε for which the guarantee implies (ε, δ)-differential privacy."""
         deltas = checked_array("delta", delta, INSIDE_UNIT)
-        return like_input(self._epsilon(np.log(deltas).ravel()), delta)
+        return like_input(self.epsilon_at_log(np.log(deltas).ravel()), delta)
 
     def delta(self, epsilon: ArrayLike) -> Any:
         """The least δ for which the guarantee implies (ε, δ)-differential privacy."""
         epsilons = checked_array("epsilon", epsilon, NON_NEGATIVE)
-        logs = self._log_delta(epsilons.ravel())
+        logs = self.log_delta(epsilons.ravel())
         # e^x may round to 0 or down; δ = 0 is a much stronger claim, made only where log δ = −∞.
         rounded_up = np.maximum(np.exp(logs) * (1 + 4e-16 + 2.3e-16 * np.minimum(np.abs(logs), 800.0)), _SMALLEST_DELTA)
         return like_input(np.where(np.isneginf(logs), 0.0, np.minimum(rounded_up, 1.0)), epsilon)
@@ -100,9 +103,9 @@ class Notion(ABC):
 
     @cached_property
     def _table(self) -> tuple[Floats, Floats]:
-        largest = min(float(self._epsilon(np.array([np.log(1e-14)]))[0]), 700.0)
+        largest = min(float(self.epsilon_at_log(np.array([np.log(1e-14)]))[0]), 700.0)
         epsilons = largest * np.linspace(0.0, 1.0, 257) ** 1.5
-        return epsilons, up(np.exp(self._log_delta(epsilons)), operations=50)
+        return epsilons, up(np.exp(self.log_delta(epsilons)), operations=50)
 
     def rdp(self, order: ArrayLike) -> Any:
         """The Rényi divergence bound at this order, in both directions."""
@@ -227,11 +230,11 @@ class WithCaveats(Notion):
     def relabelled(self, adjacency: Adjacency) -> Notion:
         return self.as_notion().relabelled(adjacency)
 
-    def _log_delta(self, epsilons: Floats) -> Floats:
-        return self.as_notion()._log_delta(epsilons)
+    def log_delta(self, epsilons: Floats) -> Floats:
+        return self.as_notion().log_delta(epsilons)
 
-    def _epsilon(self, log_deltas: Floats) -> Floats:
-        return self.as_notion()._epsilon(log_deltas)
+    def epsilon_at_log(self, log_deltas: Floats) -> Floats:
+        return self.as_notion().epsilon_at_log(log_deltas)
 
     def _tradeoff(self, type_i_errors: Floats) -> Floats:
         return self.as_notion()._tradeoff(type_i_errors)

@@ -66,7 +66,7 @@ class Selected(Wrapped):
         lower = np.concatenate([other[:1], other[:1], np.maximum(down(continued, by=doubt), down(other[1:-1]))])
         return self.trials.mean * np.exp(-falls), down(lower, by=1e-12)
 
-    def _log_delta(self, epsilons: Floats) -> Floats:
+    def log_delta(self, epsilons: Floats) -> Floats:
         log_slopes, weights = self.pieces
         levels = epsilons[:, None] + log_slopes
         levels = levels - 8 * ROUNDOFF * (epsilons[:, None] + np.abs(log_slopes))
@@ -76,7 +76,7 @@ class Selected(Wrapped):
 
 def log_delta_anywhere(notion: Notion, epsilons: Floats) -> Floats:
     """Return log δ(ε) for ε of either sign; below 0 by the other order of the data sets: δ(−ε) = 1 − e^{−ε}(1 − δ(ε))."""
-    logs = notion._log_delta(np.abs(epsilons).ravel()).reshape(epsilons.shape)
+    logs = notion.log_delta(np.abs(epsilons).ravel()).reshape(epsilons.shape)
     sizes = np.minimum(np.abs(epsilons), 700.0)
     with np.errstate(divide="ignore"):
         mirrored = np.log(up(-np.expm1(-sizes) + np.exp(-sizes + np.minimum(logs, 0.0))))
@@ -183,7 +183,7 @@ def largest_mu_per_trial(*, epsilon: float, delta: float, trials: Trials) -> flo
 
     def excess(fall: float) -> float:
         found = best_of_trials(GaussianDP(mu_at(fall)), trials)
-        return max(float(found._log_delta(np.array([epsilon]))[0]) - log_delta, -1e300)
+        return max(float(found.log_delta(np.array([epsilon]))[0]) - log_delta, -1e300)
 
     mu = mu_at(decreasing_crossing(excess, -_EITHER_WAY, _FARTHEST, 0.3, 0.2, _CLOSENESS)) if alone > 0 else 0.0
     if not (mu > 0 and float(best_of_trials(GaussianDP(mu), trials).epsilon(delta)) <= epsilon):

@@ -133,7 +133,7 @@ class SubsampledGaussians(Notion):
         mirrored = self.adjacency is REPLACE_ONE and step.sampling is POISSON
         return step if count == 1 and not others and not mirrored and not self._is_clamped else None
 
-    def _log_delta(self, epsilons: Floats) -> Floats:
+    def log_delta(self, epsilons: Floats) -> Floats:
         """Return log δ as computed, or as asked before where a smaller ε was found for it, if that is less."""
         found = self._computed_log_delta(epsilons)
         for log_delta, epsilon in self._answered.items():
@@ -199,9 +199,9 @@ class SubsampledGaussians(Notion):
         logs = np.max([order.log_upper_curve(epsilons, log_smallest) for order in self._orders], axis=0)
         return up(np.exp(np.minimum(logs, log_gap_above(epsilons, self._mu_without_sampling))))
 
-    def _epsilon(self, log_deltas: Floats) -> Floats:
+    def epsilon_at_log(self, log_deltas: Floats) -> Floats:
         if self._single is not None:
-            return super()._epsilon(log_deltas)
+            return super().epsilon_at_log(log_deltas)
         found = np.array([self._epsilon_at(x) for x in log_deltas.tolist()])
         self._answered.update(zip(log_deltas.tolist(), found.tolist(), strict=True))
         for oldest in list(self._answered)[:-_MOST_ANSWERED]:
@@ -224,13 +224,13 @@ class SubsampledGaussians(Notion):
         if not 1 < total <= _FEW_STEPS or self.adjacency is REPLACE_ONE or self._is_clamped:
             return math.inf
         share = np.array([log_delta - math.log(total) - 1e-12])
-        alone = [SubsampledGaussians(((step, 1),), self.adjacency)._epsilon(share)[0] for step, _ in self.steps]
+        alone = [SubsampledGaussians(((step, 1),), self.adjacency).epsilon_at_log(share)[0] for step, _ in self.steps]
         return up(sum(count * float(e) for e, (_, count) in zip(alone, self.steps, strict=True)), operations=50)
 
     def bracket(self, delta: ArrayLike) -> tuple[Any, Any]:
         """(lower, upper) bounds on the exact ε of this composition; `epsilon` is the upper one."""
         log_deltas = np.log(checked_array("delta", delta, INSIDE_UNIT)).ravel()
-        upper = self._epsilon(log_deltas)
+        upper = self.epsilon_at_log(log_deltas)
         return like_input(np.minimum(self._epsilon_lower(log_deltas, upper), upper), delta), like_input(upper, delta)
 
     def _epsilon_lower(self, log_deltas: Floats, upper: Floats) -> Floats:
@@ -248,7 +248,7 @@ class SubsampledGaussians(Notion):
         alone = SubsampledGaussians(((largest, 1),), self.adjacency)
         if alone._single is None or largest.inclusion == 1:
             return np.zeros_like(log_deltas)
-        return alone._epsilon_lower(log_deltas, alone._epsilon(log_deltas))
+        return alone._epsilon_lower(log_deltas, alone.epsilon_at_log(log_deltas))
 
     def delta_bracket(self, epsilon: ArrayLike) -> tuple[Any, Any]:
         """(lower, upper) bounds on the exact δ; `delta` is the upper one."""
@@ -266,7 +266,7 @@ class SubsampledGaussians(Notion):
 
     def log_delta_upper(self, epsilon: float) -> float:
         """Return log of the certified upper bound on δ(ε)."""
-        return float(self._log_delta(np.array([checked_number("epsilon", epsilon, NON_NEGATIVE)]))[0])
+        return float(self.log_delta(np.array([checked_number("epsilon", epsilon, NON_NEGATIVE)]))[0])
 
     def epsilon_estimate(self, log_delta: float) -> float:
         """A quick ESTIMATE of ε(δ), by the saddle point: to place a grid, never to report."""

@@ -38,14 +38,14 @@ class Slackened(Adjusted):
 
     slack: float
 
-    def _log_delta(self, epsilons: Floats) -> Floats:
-        return _log_sum(self.inner._log_delta(epsilons), math.log(self.slack), 4e-16)
+    def log_delta(self, epsilons: Floats) -> Floats:
+        return _log_sum(self.inner.log_delta(epsilons), math.log(self.slack), 4e-16)
 
-    def _epsilon(self, log_deltas: Floats) -> Floats:
+    def epsilon_at_log(self, log_deltas: Floats) -> Floats:
         left = down(np.exp(log_deltas), operations=500) - self.slack
         found = np.full_like(log_deltas, np.inf)
         if (enough := left > 0).any():
-            found[enough] = self.inner._epsilon(np.log(left[enough]))
+            found[enough] = self.inner.epsilon_at_log(np.log(left[enough]))
         return found
 
 
@@ -59,14 +59,14 @@ class NearlyAlways(Adjusted):
         """Return log (1 + e^ε)·slack."""
         return np.asarray(math.log(self.slack) + np.logaddexp(0.0, epsilons))
 
-    def _log_delta(self, epsilons: Floats) -> Floats:
-        return _log_sum(self.inner._log_delta(epsilons), self._lost(epsilons))
+    def log_delta(self, epsilons: Floats) -> Floats:
+        return _log_sum(self.inner.log_delta(epsilons), self._lost(epsilons))
 
-    def _epsilon(self, log_deltas: Floats) -> Floats:
+    def epsilon_at_log(self, log_deltas: Floats) -> Floats:
         """Spend a hundredth of δ, or half of it, on failures; ∞ where neither is enough."""
         found = np.full_like(log_deltas, np.inf)
         for share in (0.5, 0.01):
-            epsilons = self.inner._epsilon(log_deltas + math.log1p(-share) - 1e-12)
+            epsilons = self.inner.epsilon_at_log(log_deltas + math.log1p(-share) - 1e-12)
             enough = self._lost(epsilons) <= log_deltas + math.log(share) - 1e-12
             found = np.where(enough, np.minimum(found, epsilons), found)
         return found
@@ -117,23 +117,23 @@ class Displaced(Adjusted):
     def _moved(self) -> float:
         return _FAR * self.displacement
 
-    def _log_delta(self, epsilons: Floats) -> Floats:
+    def log_delta(self, epsilons: Floats) -> Floats:
         before = np.maximum(epsilons - 2 * self._moved, 0.0)
         far = np.where(epsilons >= 2 * self._moved, self._farther(before, self._moved), 0.0)
         return np.minimum(far, self._farther(epsilons, 0.0))
 
     def _farther(self, epsilons: Floats, moved: float) -> Floats:
         """Return log δ' at ε + 2a, for a = `moved`."""
-        return _log_sum(self.inner._log_delta(epsilons) + moved, self._lost(epsilons, moved))
+        return _log_sum(self.inner.log_delta(epsilons) + moved, self._lost(epsilons, moved))
 
     def _lost(self, epsilons: Floats, moved: float) -> Floats:
         """Return log (1 + e^{a+ε})·θ_a(displacement), for a = `moved`."""
         apart = float(log_gap_above(np.array([moved]), self.displacement)[0])
         return apart + np.logaddexp(0.0, moved + epsilons)
 
-    def _epsilon(self, log_deltas: Floats) -> Floats:
+    def epsilon_at_log(self, log_deltas: Floats) -> Floats:
         """Spend almost all of δ on `inner`; ∞ where what the displacement adds does not fit into the rest."""
-        found = self.inner._epsilon(log_deltas - self._moved - 1e-9)
+        found = self.inner.epsilon_at_log(log_deltas - self._moved - 1e-9)
         fits = self._lost(found, self._moved) <= log_deltas + math.log(5e-10)
         return np.where(fits, found + 2 * self._moved, np.inf)
 
@@ -200,12 +200,12 @@ class AfterGaussian(Wrapped, ForEachDepth):
             return alone
         return float(log_gap_above(epsilon, math.hypot(float(shift_below(alone, epsilon)), self.mu)))
 
-    def _epsilon(self, log_deltas: Floats) -> Floats:
+    def epsilon_at_log(self, log_deltas: Floats) -> Floats:
         """Ask the tables; where ε is too large for one, add what `inner` and the Gaussian need at half of δ each."""
-        found = super()._epsilon(log_deltas)
+        found = super().epsilon_at_log(log_deltas)
         if np.isinf(found).any():
             halved = log_deltas - _LOG_TWO
-            found = np.minimum(found, up(self.inner._epsilon(halved) + threshold_above(halved, self.mu)))
+            found = np.minimum(found, up(self.inner.epsilon_at_log(halved) + threshold_above(halved, self.mu)))
         return found
 
 
@@ -229,12 +229,12 @@ class AfterLosses(AfterGaussian):
         other = None if self.otherwise is None else self.otherwise.relabelled(adjacency)
         return replace(self, inner=self.inner.relabelled(adjacency), otherwise=other)
 
-    def _log_delta(self, epsilons: Floats) -> Floats:
+    def log_delta(self, epsilons: Floats) -> Floats:
         many = epsilons.size > _FEW_QUESTIONS
-        return super()._log_delta(epsilons) if many else self._by_losses._log_delta(epsilons)
+        return super().log_delta(epsilons) if many else self._by_losses.log_delta(epsilons)
 
-    def _epsilon(self, log_deltas: Floats) -> Floats:
-        return self._by_losses._epsilon(log_deltas)
+    def epsilon_at_log(self, log_deltas: Floats) -> Floats:
+        return self._by_losses.epsilon_at_log(log_deltas)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -247,7 +247,7 @@ class AtomsAndGaussian(Notion):
     mu: float
     adjacency: Adjacency
 
-    def _log_delta(self, epsilons: Floats) -> Floats:
+    def log_delta(self, epsilons: Floats) -> Floats:
         with np.errstate(divide="ignore"):
             weights, rest = np.log(self.masses), np.log(self.infinite)
         levels = epsilons[:, None] - self.losses

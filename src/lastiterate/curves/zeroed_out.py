@@ -97,10 +97,10 @@ class ZeroedOut(Notion):
     def _after(self, mu: float) -> Notion:
         return AfterLosses(self, mu, lambda: self._orders, self.replaced)
 
-    def _log_delta(self, epsilons: Floats) -> Floats:
+    def log_delta(self, epsilons: Floats) -> Floats:
         """Answer a few questions one by one, and many by chords, which lie above."""
         few = epsilons.size <= _FEW_QUESTIONS
-        return (self._least if few else self._chords)._log_delta(epsilons)
+        return (self._least if few else self._chords).log_delta(epsilons)
 
     @cached_property
     def _worse(self) -> Notion:
@@ -112,13 +112,13 @@ class ZeroedOut(Notion):
 
     @cached_property
     def _chords(self) -> Profile:
-        largest = min(float(self._epsilon(np.array([_LOG_SMALL]))[0]), LARGEST_TABLED)
+        largest = min(float(self.epsilon_at_log(np.array([_LOG_SMALL]))[0]), LARGEST_TABLED)
         epsilons = largest * np.linspace(0.0, 1.0, _POINTS) ** 1.5
-        deltas = np.minimum(up(np.exp(self._worse._log_delta(epsilons)), operations=50), 1.0)
+        deltas = np.minimum(up(np.exp(self._worse.log_delta(epsilons)), operations=50), 1.0)
         return Profile(epsilons=epsilons, deltas=deltas, adjacency=self.adjacency)
 
-    def _epsilon(self, log_deltas: Floats) -> Floats:
-        return self._least._epsilon(log_deltas)
+    def epsilon_at_log(self, log_deltas: Floats) -> Floats:
+        return self._least.epsilon_at_log(log_deltas)
 
     def epsilon_estimate(self, log_delta: float) -> float:
         """Estimate ε as if the record were replaced: as good, to compare windows with each other."""

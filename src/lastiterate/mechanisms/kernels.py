@@ -285,7 +285,7 @@ class Amplified(Wrapped):
 
     mixing: Mixing
 
-    def _log_delta(self, epsilons: Floats) -> Floats:
+    def log_delta(self, epsilons: Floats) -> Floats:
         with np.errstate(divide="ignore"):
             return np.log(np.min(list(self._clauses(epsilons).values()), axis=0))
 

@@ -225,4 +225,4 @@ def from_a_common_state(process: Process) -> Notion:
         one = len(process) == process.batches.per_epoch
         return epoch_average(process) if one else shift_evidence(unbounded, averaged=True).notion
     ways = (hidden_in_the_last_epoch(unbounded), composed_epochs(process))
-    return min(ways, key=lambda one: float(one._epsilon(np.array([_TYPICAL_LOG_DELTA]))[0]))
+    return min(ways, key=lambda one: float(one.epsilon_at_log(np.array([_TYPICAL_LOG_DELTA]))[0]))

@@ -41,8 +41,8 @@ class OnSample(Wrapped):
         """Without it against with it: r·δ(ε″), r = 1 − e^ε(1 − q) and e^{ε″} = e^ε·q/r, and 0 where r is not positive."""
         return Profile(function=partial(_absent, self.inner, self.inclusion), adjacency=self.adjacency)
 
-    def _log_delta(self, epsilons: Floats) -> Floats:
-        return self.present._log_delta(epsilons)
+    def log_delta(self, epsilons: Floats) -> Floats:
+        return self.present.log_delta(epsilons)
 
 
 def _absent(inner: Notion, inclusion: float, epsilons: Floats) -> Floats:
@@ -98,11 +98,11 @@ class ByOrder(Notion):
         back = LatticeSum(tuple(joined(absent, present) for present, absent in masses), counts)
         return PrivacyLoss.of_sum(forth, self.adjacency), PrivacyLoss.of_sum(back, self.adjacency)
 
-    def _log_delta(self, epsilons: Floats) -> Floats:
-        return np.maximum(*(order._log_delta(epsilons) for order in self._orders))
+    def log_delta(self, epsilons: Floats) -> Floats:
+        return np.maximum(*(order.log_delta(epsilons) for order in self._orders))
 
-    def _epsilon(self, log_deltas: Floats) -> Floats:
-        return np.maximum(*(order._epsilon(log_deltas) for order in self._orders))
+    def epsilon_at_log(self, log_deltas: Floats) -> Floats:
+        return np.maximum(*(order.epsilon_at_log(log_deltas) for order in self._orders))
 
 
 # Privacy profiles of the mechanisms that its events describe, rounded up.
@@ -118,10 +118,10 @@ class NoPrivacy(Notion):
 
     adjacency: Adjacency
 
-    def _log_delta(self, epsilons: Floats) -> Floats:
+    def log_delta(self, epsilons: Floats) -> Floats:
         return np.zeros_like(epsilons)
 
-    def _epsilon(self, log_deltas: Floats) -> Floats:
+    def epsilon_at_log(self, log_deltas: Floats) -> Floats:
         return np.full_like(log_deltas, np.inf)
 
 
