@@ -28,7 +28,7 @@ _FARTHEST = 9.0  # deviations: δ is 1e-18 there, below what is followed in comp
 
 
 def hidden_participation(mus: Floats, weights: Floats, lost: float, adjacency: Adjacency = REPLACE_ONE) -> Profile:
-    """δ(ε) = Σ p_V·θ_{ε(V)}(μ(V)) for a good choice of ε(V) = f(μ(V)), f not decreasing, with Σ p_V·e^{ε(V)} ≤ e^ε.
+    """Return δ(ε) = Σ p_V·θ_{ε(V)}(μ(V)) for a good choice of ε(V) = f(μ(V)), f not decreasing, with Σ p_V·e^{ε(V)} ≤ e^ε.
 
     `mus` increase; `weights` are upper bounds on their probabilities, `lost` on that of more than the largest. The best
     choice is ε(V) = μ(V)·(q − μ(V)/2), as far as that increases: for each q it gives a point of the profile.

@@ -189,7 +189,10 @@ class HardestFirst:
         return hard, np.maximum(np.where(hard, (1 - mix) * self.mus + mix * pairs, self.mus), 1e-12)
 
     def _candidates(self, epsilon: float) -> Floats:
-        """log y_k = m_k·(q − m_k/2), but ε at least for hard places and at most for others; q such that nothing is left."""
+        """Return y_k/e^ε for each candidate, with q such that nothing is left.
+
+        log y_k = m_k·(q − m_k/2), but ε at least for hard places and at most for others.
+        """
         hard, mus = self._typical
         shares = self._at(epsilon, mus, self._point(epsilon, mus))
         given, taken = np.where(hard, 0.0, 1 - shares) @ self.weights, np.where(hard, shares - 1, 0.0) @ self.weights
@@ -197,7 +200,7 @@ class HardestFirst:
         return np.where(hard, 1 + (shares - 1) * scale[:, None], shares)
 
     def _point(self, epsilon: float, mus: Floats) -> Floats:
-        """q for each candidate: first between which kinks it lies, then by Newton's method.
+        """Return q for each candidate: first between which kinks it lies, then by Newton's method.
 
         There Σ w_k·y_k over the places that q moves has a convex logarithm. Where a place costs next to nothing the last
         kink is near infinity: the search begins where a hard place is as hard as it may be.
@@ -237,7 +240,7 @@ class HardestFirst:
         return mus / 2, np.where(hard, 0.0, -700.0), np.where(hard, _HARDEST, 0.0)
 
     def _best(self, epsilon: float, shares: Floats) -> int:
-        """The candidate with about the least δ. Pairs only add to it: they are left out where places alone have more."""
+        """Return the candidate with about the least δ. Pairs only add to it: most candidates are left out without them."""
         levels = np.minimum(epsilon + np.log(shares), 700.0)
         own = (_about_gap(levels, self.mus) / np.maximum(shares, 1.0)) @ self.weights
         first = int(np.argmin(own))

@@ -56,10 +56,10 @@ class Notion(ABC):
 
     @abstractmethod
     def log_delta(self, epsilons: Floats) -> Floats:
-        """log δ(ε), rounded up, for a flat array of ε ≥ 0."""
+        """Return log δ(ε), rounded up, for a flat array of ε ≥ 0."""
 
     def epsilon_at_log(self, log_deltas: Floats) -> Floats:
-        """The least ε with δ(ε) ≤ δ, rounded up, ∞ where there is none, for a flat array of log δ."""
+        """Return the least ε with δ(ε) ≤ δ, rounded up, ∞ where there is none, for a flat array of log δ."""
         high = np.full_like(log_deltas, 1.0)
         while (short := (self.log_delta(high) > log_deltas) & (high < FARTHEST)).any():
             high = np.where(short, 2 * high, high)
@@ -189,7 +189,7 @@ def refuse_caveats(caveats: tuple[Fact, ...]) -> None:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class WithCaveats(Notion):
-    """What would be guaranteed if an execution had no defects: it answers with numbers, and nothing is derived from it.
+    """The guarantee if an execution had no defects, which it has: it answers with numbers, and nothing is derived from it.
 
     Composition, groups, other adjacencies, selections and exports read the curve through `as_notion` or the methods below,
     all of which refuse: a derivation that forgets to ask for caveats fails instead of losing them.

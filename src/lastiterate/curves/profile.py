@@ -229,7 +229,7 @@ def _checked_curve(type_i_errors: ArrayLike | None, type_ii_errors: ArrayLike | 
 
 
 def _below_convex(alphas: Floats, betas: Floats) -> tuple[Floats, Floats]:
-    """Vertices of a polygon below every convex, decreasing function through the points, from 0 to the last of them.
+    """Return vertices of a polygon below every convex, decreasing function through the points, from 0 to the last of them.
 
     Between two points it follows the chord before them, then the chord after them; they meet at a corner.
     """
@@ -279,7 +279,7 @@ class BoundedRange(Notion):
         return np.where(left > 0, np.minimum(logs + 1e-14 * (1 + np.abs(logs) + epsilons), 0.0), -np.inf)
 
     def epsilon_at_log(self, log_deltas: Floats) -> Floats:
-        """e^{ε/2} = e^{width/2} − √(δ(e^width − 1))."""
+        """Solve e^{ε/2} = e^{width/2} − √(δ(e^width − 1))."""
         lost = np.exp(log_deltas / 2) * math.sqrt(-math.expm1(-self._raised)) * (1 - 1e-12)
         return np.maximum(up(self._raised + 2 * np.log1p(-lost)), 0.0)
 

@@ -50,7 +50,7 @@ class Selected(Wrapped):
         return np.log(slopes), up(weights)
 
     def _heights(self) -> tuple[Floats, Floats]:
-        """f' on one data set, increasing, and a lower bound on f' on the other; between two of them both are chords.
+        """Return f' on one data set, increasing, and a lower bound on f' on the other; between two of them both are chords.
 
         f' and T are convex, so that f'(T) lies above the continuation of the chord to its left; and it increases.
         """

@@ -94,7 +94,7 @@ class SubsampledGaussians(Notion):
 
     @cached_property
     def _is_clamped(self) -> bool:
-        """The lower ends are given up: what is computed is an upper bound only."""
+        """Whether lower ends are given up, so that what is computed is an upper bound only."""
         return self._is_swamped or any(step.clamped() != step for step, _ in self.steps)
 
     @property
@@ -104,7 +104,7 @@ class SubsampledGaussians(Notion):
 
     @cached_property
     def _is_swamped(self) -> bool:
-        """Plain Gaussian steps make ε astronomical, whatever sampling saves; or the steps are too many for its errors."""
+        """Whether plain steps make ε astronomical, whatever sampling saves, or the steps are too many for its errors."""
         too_many = sum(count for _, count in self.steps) > _MOST_STEPS
         return too_many or self._orders[0].variance > _LARGEST_VARIANCE
 
@@ -142,7 +142,7 @@ class SubsampledGaussians(Notion):
 
     @cached_property
     def _answered(self) -> dict[float, float]:
-        """ε by log δ, as it was answered: the search for ε may have ended on a sharper bound than is drawn for that ε."""
+        """The answered ε by log δ: the search for ε may have ended on a sharper bound than is drawn for that ε."""
         return {}
 
     def _computed_log_delta(self, epsilons: Floats) -> Floats:
@@ -188,7 +188,7 @@ class SubsampledGaussians(Notion):
 
     @property
     def is_slow(self) -> bool:
-        """Few steps leave atoms and kinks, which take a lattice."""
+        """Whether the steps are so few that they leave atoms and kinks, which take a lattice."""
         return sum(count for _, count in self.steps) <= _MANY_STEPS
 
     def delta_curve(self, epsilons: Floats, log_smallest: float) -> Floats:
@@ -228,7 +228,7 @@ class SubsampledGaussians(Notion):
         return up(sum(count * float(e) for e, (_, count) in zip(alone, self.steps, strict=True)), operations=50)
 
     def bracket(self, delta: ArrayLike) -> tuple[Any, Any]:
-        """(lower, upper) bounds on the exact ε of this composition; `epsilon` is the upper one."""
+        """Return (lower, upper) bounds on the exact ε of this composition; `epsilon` is the upper one."""
         log_deltas = np.log(checked_array("delta", delta, INSIDE_UNIT)).ravel()
         upper = self.epsilon_at_log(log_deltas)
         return like_input(np.minimum(self._epsilon_lower(log_deltas, upper), upper), delta), like_input(upper, delta)
@@ -243,7 +243,7 @@ class SubsampledGaussians(Notion):
         return abs(decreasing_root(lambda x: log_deltas - step.log_delta_below(-x), -upper, np.zeros_like(upper)))
 
     def _lower_of_largest(self, log_deltas: Floats) -> Floats:
-        """Releasing everything costs at least as much as one of the steps alone."""
+        """Return the ε that the largest step alone costs at least, as all steps together do."""
         largest = max((step for step, _ in self.steps), key=lambda step: (step.inclusion, step.mu))
         alone = SubsampledGaussians(((largest, 1),), self.adjacency)
         if alone._single is None or largest.inclusion == 1:
@@ -251,7 +251,7 @@ class SubsampledGaussians(Notion):
         return alone._epsilon_lower(log_deltas, alone.epsilon_at_log(log_deltas))
 
     def delta_bracket(self, epsilon: ArrayLike) -> tuple[Any, Any]:
-        """(lower, upper) bounds on the exact δ; `delta` is the upper one."""
+        """Return (lower, upper) bounds on the exact δ; `delta` is the upper one."""
         epsilons = checked_array("epsilon", epsilon, NON_NEGATIVE).ravel()
         upper = np.asarray(self.delta(epsilons))
         logs = self._log_delta_lower(epsilons)
