@@ -93,6 +93,8 @@ GIVEN: dict[str, Any] = {
     "after": lambda one: one.after(0.5),
     "compose": lambda one: one.compose(3),
     "epsilon_estimate": lambda one: one.epsilon_estimate(-9.0),
+    "log_delta": lambda one: one.log_delta(np.ones(1)),
+    "epsilon_at_log": lambda one: one.epsilon_at_log(np.full(1, -9.0)),
     "log_delta_estimate": lambda one: one.log_delta_estimate(1.0),
     "with_caveats": lambda one: one.with_caveats(()),
     "for_delta": lambda one: one.for_delta(DELTA),

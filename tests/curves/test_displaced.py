@@ -57,13 +57,13 @@ def test_where_what_is_lost_does_not_fit_nothing_is_known() -> None:
     with mpmath.workdps(60):
         lost = float(theta(16e-4, 1e-4))
     needed = math.log(2 * lost / 5e-10)
-    assert math.isinf(float(displaced._epsilon(np.array([needed - 5.0]))[0]))
-    found = float(displaced._epsilon(np.array([needed + 40.0]))[0])
+    assert math.isinf(float(displaced.epsilon_at_log(np.array([needed - 5.0]))[0]))
+    found = float(displaced.epsilon_at_log(np.array([needed + 40.0]))[0])
     assert math.isfinite(found)
     # The border itself: (1 + e^{a + ε})·θ_a = 5e-10·δ.
     asked = np.linspace(needed - 5.0, needed + 40.0, 901)
-    border = asked[np.isfinite(displaced._epsilon(asked))]
-    epsilon = float(displaced.inner._epsilon(np.array([border[0] - 16e-4 - 1e-9]))[0])
+    border = asked[np.isfinite(displaced.epsilon_at_log(asked))]
+    epsilon = float(displaced.inner.epsilon_at_log(np.array([border[0] - 16e-4 - 1e-9]))[0])
     assert border[0] == pytest.approx(math.log(lost / 5e-10) + math.log1p(math.exp(epsilon + 16e-4)), abs=0.11)
 
 
@@ -92,6 +92,6 @@ def test_a_displaced_profile_is_rounded_up_by_its_slack(epsilon: float) -> None:
     """Of its logarithm, in its last digits."""
     displaced, at = Displaced(li.notions.GaussianDP(0.1), 1e-4), np.array([epsilon])
     moved = 16e-4
-    exact = float(np.logaddexp(displaced.inner._log_delta(at) + moved, displaced._lost(at, moved))[0])
+    exact = float(np.logaddexp(displaced.inner.log_delta(at) + moved, displaced._lost(at, moved))[0])
     assert exact < -25
     assert 0.7 <= (float(displaced._farther(at, moved)[0]) - exact) / (1e-15 * (1 - exact)) <= 1.3

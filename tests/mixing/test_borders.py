@@ -115,7 +115,7 @@ def test_window_and_tail_together_get_no_more_than_epsilon(epsilon: float) -> No
     asked = Asked()
     given = WindowTail(Split(np.array([0.3]), np.ones(1)), li.notions.GaussianDP(1.0))
     given.__dict__["_tabled"] = asked
-    given._log_delta(np.array([epsilon]))
+    given.log_delta(np.array([epsilon]))
     assert len(asked.epsilons) == len(Split.seen)
     for split, left in zip(Split.seen, asked.epsilons, strict=True):
         exact = Fraction(epsilon) - Fraction(split)

@@ -152,7 +152,7 @@ def test_a_table_has_its_points_and_is_their_chord() -> None:
     assert tabled.reach == pytest.approx(1.05 * estimate, rel=1e-9, abs=0)
     quick = Quick(tabled.notion)
     assert quick.epsilon_estimate(-9.0) == tabled.notion.epsilon_estimate(-9.0)
-    assert quick._log_delta(points[:4]) == pytest.approx(tabled.log_delta(points[:4]), rel=1e-15, abs=0)
+    assert quick.log_delta(points[:4]) == pytest.approx(tabled.log_delta(points[:4]), rel=1e-15, abs=0)
 
 
 def test_one_question_is_not_answered_by_a_table_which_is_looser() -> None:
@@ -162,7 +162,7 @@ def test_one_question_is_not_answered_by_a_table_which_is_looser() -> None:
     points, deltas = tabled._table
     for delta in (1e-3, 1e-8, float(deltas[40])):
         chord = math.log(np.interp(math.exp(math.log(delta)) * (1 - 1e-12), deltas[::-1], np.exp(points[::-1])))
-        assert tabled.epsilon(math.log(delta)) == float(notion._epsilon(np.array([math.log(delta)]))[0]) <= chord
+        assert tabled.epsilon(math.log(delta)) == float(notion.epsilon_at_log(np.array([math.log(delta)]))[0]) <= chord
 
 
 @pytest.mark.parametrize("delta", [1e-28, 1e-39])
@@ -172,7 +172,7 @@ def test_below_its_last_point_a_table_is_not_believed(delta: float) -> None:
     assert tabled._table is not None
     assert tabled._table[1][-1] > delta
     found = tabled.epsilon(math.log(delta))
-    assert found == float(notion._epsilon(np.array([math.log(delta)]))[0])
+    assert found == float(notion.epsilon_at_log(np.array([math.log(delta)]))[0])
     assert found > tabled.reach
 
 

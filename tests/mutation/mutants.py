@@ -360,7 +360,7 @@ MUTANTS = (
     Mutant(
         "a trial is as often worse on the other data set",
         "curves/selected.py",
-        "worse = np.asarray(self.trial.tradeoff(tails))",
+        "worse = np.asarray(self.inner.tradeoff(tails))",
         "worse = 1 - tails",
         "tests/laws/test_selection.py",
         "ranking",
@@ -1339,8 +1339,8 @@ MUTANTS = (
     Mutant(
         "balls and bins: one order for both",
         "curves/balls_and_bins.py",
-        "np.maximum(*(order._log_delta(epsilons) for order in self._orders))",
-        "self._orders[1]._log_delta(epsilons)",
+        "np.maximum(*(order.log_delta(epsilons) for order in self._orders))",
+        "self._orders[1].log_delta(epsilons)",
         "tests/curves/test_balls_and_bins.py",
     ),
     Mutant(

@@ -1,4 +1,4 @@
-"""What a guarantee compares, and how batches are drawn."""
+"""Which data sets a guarantee compares, and how batches are drawn."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Adjacency(PublicEnum):
     ADD_OR_REMOVE_ONE = "one record is added or removed"
 
     def unit(self, user_records: int = 1, records: tuple[int, ...] = ()) -> Fact:
-        """The privacy unit: one record, all records of a user with up to so many, or these records of one person."""
+        """Return the privacy unit: one record, all records of a user with up to so many, or these records of one person."""
         return fact("neighbours", adjacency=self.name.lower(), user_records=user_records, records=records)
 
     @property
@@ -40,7 +40,7 @@ FIXED_SIZE = Sampling.FIXED_SIZE
 
 
 def common_adjacency(adjacencies: Iterable[Adjacency]) -> Adjacency:
-    """The one adjacency of all, or an error."""
+    """Return the one adjacency of all; raise if they differ."""
     first, *others = adjacencies
     for other in others:
         if other is not first:

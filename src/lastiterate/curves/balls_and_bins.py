@@ -39,7 +39,7 @@ def _ratio(mu: float, batches: int, side: Side) -> Law:
 
 @lru_cache(maxsize=2)
 def _losses(mu: float, batches: int) -> tuple[Masses, Masses]:
-    """Of one epoch, in both orders: the same for any number of epochs."""
+    """Return the privacy loss of one epoch in both orders of the data sets."""
     ratio = _ratio(mu, batches, Side.ABOVE)
     return loss_from_above(ratio, float(batches)), opposite_from_above(ratio, float(batches))
 
@@ -68,14 +68,14 @@ class BallsAndBinsDP(Notion):
 
     @cached_property
     def _gaussian(self) -> GaussianDP | None:
-        """Where the place is not hidden, or is not counted as hidden."""
+        """The guarantee where the place is not hidden, or is not counted as hidden; else None."""
         if self.mu == 0 or self.batches == 1 or self.mu > _LARGEST_MU:
             return GaussianDP(up(self.mu * math.sqrt(self.epochs), operations=5), self.adjacency)
         return None
 
     @cached_property
     def _orders(self) -> tuple[PrivacyLoss, PrivacyLoss]:
-        """With the record against without it, and the other way round."""
+        """The losses with the record against without it, and the other way round."""
         parts = _losses(max(self.mu, _SMALLEST_MU), min(self.batches, _MOST_BATCHES))
         with_record, without = (LatticeSum((part,), (self.epochs,)) for part in parts)
         return PrivacyLoss.of_sum(with_record, self.adjacency), PrivacyLoss.of_sum(without, self.adjacency)
@@ -83,18 +83,18 @@ class BallsAndBinsDP(Notion):
     def _after(self, mu: float) -> Notion:
         return AfterLosses(self, mu, lambda: self._orders) if self._gaussian is None else self._gaussian.after(mu)
 
-    def _log_delta(self, epsilons: Floats) -> Floats:
+    def log_delta(self, epsilons: Floats) -> Floats:
         if self._gaussian is not None:
-            return self._gaussian._log_delta(epsilons)
-        return np.maximum(*(order._log_delta(epsilons) for order in self._orders))
+            return self._gaussian.log_delta(epsilons)
+        return np.maximum(*(order.log_delta(epsilons) for order in self._orders))
 
-    def _epsilon(self, log_deltas: Floats) -> Floats:
+    def epsilon_at_log(self, log_deltas: Floats) -> Floats:
         if self._gaussian is not None:
-            return self._gaussian._epsilon(log_deltas)
+            return self._gaussian.epsilon_at_log(log_deltas)
         first, second = self._orders
-        found = first._epsilon(log_deltas)
-        enough = second._log_delta(np.minimum(found, 1e15)) <= log_deltas
-        return found if enough.all() else np.maximum(found, second._epsilon(log_deltas))
+        found = first.epsilon_at_log(log_deltas)
+        enough = second.log_delta(np.minimum(found, 1e15)) <= log_deltas
+        return found if enough.all() else np.maximum(found, second.epsilon_at_log(log_deltas))
 
     def epsilon_estimate(self, log_delta: float) -> float:
         if self._gaussian is not None:
@@ -108,33 +108,33 @@ class BallsAndBinsDP(Notion):
 
     @cached_property
     def _rough(self) -> LatticeSum:
-        """With the record against without it, on few points."""
+        """The loss with the record against without it, on few points: for estimates."""
         part = _losses(max(self.mu, _SMALLEST_MU), min(self.batches, _MOST_BATCHES))[0]
         padded = np.append(part.masses, np.zeros(-part.masses.size % _FEW)).reshape(-1, _FEW).sum(axis=1)
         middle = part.first + part.spacing * (_FEW - 1) / 2
         return LatticeSum((Masses(middle, part.spacing * _FEW, padded),), (self.epochs,))
 
     def _rdp(self, orders: Floats) -> Floats:
-        """As without a hidden place: joint convexity."""
+        """Return the divergences as if the place were known, which holds by joint convexity."""
         plain = GaussianDP(up(self.mu * math.sqrt(self.epochs), operations=5), self.adjacency)
         return plain._rdp(orders)
 
     def bracket(self, delta: ArrayLike) -> tuple[object, object]:
-        """(lower, upper) bounds on the ε of the pair."""
+        """Return (lower, upper) bounds on the ε of the pair."""
         log_deltas = np.log(checked_array("delta", delta, INSIDE_UNIT)).ravel()
         if self._gaussian is not None and self.mu <= _LARGEST_MU:
             return self._gaussian.bracket(delta)
         lower = np.zeros_like(log_deltas)
         if _SMALLEST_MU <= self.mu <= _LARGEST_MU and self.batches <= _MOST_BATCHES:
             lower = np.array([self._lower_at(log_delta) for log_delta in log_deltas.tolist()])
-        return like_input(lower, delta), like_input(self._epsilon(log_deltas), delta)
+        return like_input(lower, delta), like_input(self.epsilon_at_log(log_deltas), delta)
 
     def _lower_at(self, log_delta: float) -> float:
-        """Below the ε of the pair, with the record against without it: seen not to be enough."""
+        """Return an ε that is seen not to be enough with the record against without it."""
         total = LatticeSum(
             (loss_from_below(_ratio(self.mu, self.batches, Side.BELOW), float(self.batches)),), (self.epochs,)
         )
-        upper = float(self._epsilon(np.array([log_delta]))[0])
+        upper = float(self.epsilon_at_log(np.array([log_delta]))[0])
         tilted = total.tilt_for(upper)
         step = 1e-4 * max(upper, 1e-10)
         return -decreasing_crossing(lambda t: log_delta - tilted.log_lower(-t), -upper, 0.0, -upper, step, 1e-9)

@@ -31,7 +31,7 @@ _LARGEST_MU = 26.0  # e^{mu²} = e^676 is a float, e^{27²} is not
 
 
 def advanced_composition(*, epsilon: float, delta: float, times: int, slack_delta: float) -> tuple[float, float]:
-    """(ε', δ') of `times` adaptive (ε, δ) releases: ε' = √(2k·ln(1/δ_s))·ε + k·ε(e^ε − 1), δ' = kδ + δ_s.
+    """Return (ε', δ') of `times` adaptive (ε, δ) releases: ε' = √(2k·ln(1/δ_s))·ε + k·ε(e^ε − 1), δ' = kδ + δ_s.
 
     Boninsegna2023 Theorem II.3 (Dwork and Roth). The simplification printed after it is false (docs/errata.md, E1.3).
     """
@@ -43,7 +43,7 @@ def advanced_composition(*, epsilon: float, delta: float, times: int, slack_delt
 
 
 def amplification_by_subsampling(*, epsilon: float, delta: float, inclusion: float) -> tuple[float, float]:
-    """(log(1 + q(e^ε − 1)), qδ): Boninsegna2023 Theorem II.4 (Balle, Barthe and Gaboardi 2018)."""
+    """Return (log(1 + q(e^ε − 1)), qδ): Boninsegna2023 Theorem II.4 (Balle, Barthe and Gaboardi 2018)."""
     epsilon, delta = checked_number("epsilon", epsilon, NON_NEGATIVE), checked_number("delta", delta, UNIT)
     rate = checked_number("inclusion", inclusion, RATE)
     amplified = math.log1p(rate * math.expm1(epsilon)) if epsilon < 700 else epsilon + math.log(rate)
@@ -59,7 +59,7 @@ def sampled_gaussian_rdp(*, mu: float, inclusion: float, order: ArrayLike) -> An
 
 
 def sampled_gaussian_rdp_closed_form(*, mu: float, inclusion: float, order: float) -> float:
-    """2q²α·μ², where Mironov2019 Theorem 11 (Boninsegna2023 A.1) allows it; refuses elsewhere with the number that fails."""
+    """Return 2q²α·μ², where Mironov2019 Theorem 11 (Boninsegna2023 A.1) allows it; refuse elsewhere, with what fails."""
     mu, rate = checked_number("mu", mu, POSITIVE), checked_number("inclusion", inclusion, RATE)
     order = checked_number("order", order, ABOVE_ONE)
     noise = 1 / mu
@@ -79,7 +79,7 @@ def sampled_gaussian_rdp_closed_form(*, mu: float, inclusion: float, order: floa
 
 
 def moments_accountant(*, log_moments: ArrayLike, moments: ArrayLike, epsilon: ArrayLike) -> Any:
-    """δ = min_λ exp(α(λ) − λε) from a composed log moment generating function: Boninsegna2023 Theorem IV.1 (Abadi 2016).
+    """Return δ = min_λ exp(α(λ) − λε) from composed log moments: Boninsegna2023 Theorem IV.1 (Abadi 2016).
 
     `log_moments` are the sums of the steps' α(λ) at the λ in `moments`; α(λ) = λ·rdp(λ + 1).
     """
@@ -90,7 +90,7 @@ def moments_accountant(*, log_moments: ArrayLike, moments: ArrayLike, epsilon: A
 
 
 def classical_gaussian_noise(*, epsilon: float, delta: float, sensitivity: float = 1.0) -> float:
-    """√(2 ln(1.25/δ))·sensitivity/ε, for ε < 1 only: Boninsegna2023 Theorem II.2 (the text of §III-A misplaces ε, E1.4)."""
+    """Return √(2 ln(1.25/δ))·sensitivity/ε, for ε < 1 only: Boninsegna2023 Theorem II.2 (§III-A misplaces ε, E1.4)."""
     delta = checked_number("delta", delta, INSIDE_UNIT)
     sensitivity, epsilon = (
         checked_number("sensitivity", sensitivity, POSITIVE),
@@ -109,7 +109,7 @@ def analytic_gaussian_noise(*, epsilon: float, delta: float, sensitivity: float 
 
 
 def clt_mu_estimate(*, mu: float, inclusion: float, times: int) -> float:
-    """An ESTIMATE, not a bound: the μ that C_p(G(μ))^{⊗k} approaches, Bok2024 Lemma A.5."""
+    """Return an ESTIMATE, not a bound: the μ that C_p(G(μ))^{⊗k} approaches, Bok2024 Lemma A.5."""
     from scipy.special import ndtr
 
     mu, rate = checked_number("mu", mu, POSITIVE), checked_number("inclusion", inclusion, RATE)

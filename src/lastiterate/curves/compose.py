@@ -49,6 +49,7 @@ def compose(guarantees: Iterable[Notion]) -> Notion:
 
 
 def compose_counted(parts: Counted) -> Notion:
+    """Return the guarantee of all these releases, each as often as its count says."""
     adjacency = common_adjacency(part.adjacency for part, _ in parts)
     if len(parts) == 1 and parts[0][1] == 1:
         return parts[0][0]
@@ -62,7 +63,7 @@ def compose_counted(parts: Counted) -> Notion:
 
 
 def checked_notions(name: str, guarantees: Iterable[Notion]) -> list[Notion]:
-    """The guarantees as a list, if there is one at least. What is not one may say which it stands for by `as_notion`."""
+    """Return the guarantees as a list of at least one. What is not one may say which it stands for by `as_notion`."""
     try:
         listed = [one.as_notion() if hasattr(one, "as_notion") else one for one in guarantees]
     except TypeError:
@@ -90,7 +91,7 @@ def _has_rdp(part: Notion) -> bool:
 
 
 def _composed_renyi(parts: Counted, adjacency: Adjacency) -> RenyiDP:
-    """Divergences add. Linear ones stay linear; else the orders are those that every curve knows."""
+    """Add divergences. Linear ones stay linear; else the orders are those that every curve knows."""
     if all(isinstance(part, GaussianDP) or (isinstance(part, RenyiDP) and part.rho is not None) for part, _ in parts):
         rho = math.fsum(n * float(part.rdp(2.0)) / 2 for part, n in parts)
         return RenyiDP(rho=up(rho, operations=5), adjacency=adjacency)
@@ -105,7 +106,7 @@ def _composed_renyi(parts: Counted, adjacency: Adjacency) -> RenyiDP:
 
 
 def _composed_losses(parts: Counted, adjacency: Adjacency) -> PrivacyLoss:
-    """On one lattice: that of the discretised losses among the parts, or one fine enough for all."""
+    """Compose on one lattice: that of the discretised losses among the parts, or one fine enough for all."""
     known = [part.total.spacing for part, _ in parts if isinstance(part, PrivacyLoss)]
     spacing = min(known) if known else spacing_for([part for part, _ in parts])
     masses: list[Masses] = []
@@ -120,7 +121,7 @@ def _composed_losses(parts: Counted, adjacency: Adjacency) -> PrivacyLoss:
 
 
 def spacing_for(parts: list[Notion]) -> float:
-    """A thousandth of the typical loss; coarser where the largest loss would need too many cells."""
+    """Return the spacing of a lattice: a thousandth of the typical loss, or more if that would need too many cells."""
     typical = [float(part.epsilon(1e-6)) for part in parts]
     finite = [x for x in typical if math.isfinite(x) and x > 0] or [1.0]
     largest = max(largest_loss(part) for part in parts)
@@ -128,17 +129,17 @@ def spacing_for(parts: list[Notion]) -> float:
 
 
 def largest_loss(part: Notion) -> float:
-    """Beyond this ε the profile is so flat that the rest is counted as +∞."""
-    largest = float(part._epsilon(np.array([_LOG_TAIL]))[0])
+    """Return the ε beyond which the profile is so flat that the rest is counted as +∞."""
+    largest = float(part.epsilon_at_log(np.array([_LOG_TAIL]))[0])
     if math.isfinite(largest):
         return min(largest, 500.0)
     floor = float(part.delta(500.0))
-    candidate = float(part._epsilon(np.array([math.log(up(floor, by=1e-9) + 1e-16)]))[0])
+    candidate = float(part.epsilon_at_log(np.array([math.log(up(floor, by=1e-9) + 1e-16)]))[0])
     return min(candidate, 500.0)
 
 
 def profile_to_masses(part: Notion, spacing: float) -> Masses:
-    """The loss of the symmetric pair whose profile connects the dots (ε_i, δ(ε_i)): it dominates the guarantee.
+    """Return the loss of the symmetric pair whose profile connects the dots (ε_i, δ(ε_i)): it dominates the guarantee.
 
     In y = e^ε the slopes s_i of the profile are −Q(L > ε_i); a kink at y_i is a Q-mass, y_i times it a P-mass. The mirror
     image of a P-mass m at ε is e^{−ε}·m at −ε; the rest sits at 0.
@@ -207,7 +208,7 @@ class PrivacyLoss(Notion):
 
     @classmethod
     def of_sum(cls, total: LatticeSum, adjacency: Adjacency) -> PrivacyLoss:
-        """The loss whose law is `total`."""
+        """Return the loss whose law is `total`."""
         loss = cls.__new__(cls)
         loss._fill(total, adjacency)
         return loss
@@ -216,7 +217,7 @@ class PrivacyLoss(Notion):
     def total(self) -> LatticeSum:
         return self._total
 
-    def _log_delta(self, epsilons: Floats) -> Floats:
+    def log_delta(self, epsilons: Floats) -> Floats:
         return np.array([self._log_delta_at(epsilon) for epsilon in epsilons.tolist()])
 
     def _log_delta_at(self, epsilon: float) -> float:
@@ -231,7 +232,7 @@ class PrivacyLoss(Notion):
         self._tilted.append((epsilon, self._total.tilt_for(epsilon)))
         return self._tilted[-1][1]
 
-    def _epsilon(self, log_deltas: Floats) -> Floats:
+    def epsilon_at_log(self, log_deltas: Floats) -> Floats:
         return np.array([self._epsilon_at(log_delta) for log_delta in log_deltas.tolist()])
 
     def _epsilon_at(self, log_delta: float) -> float:
@@ -244,7 +245,7 @@ class PrivacyLoss(Notion):
         return decreasing_crossing(lambda t: self._log_delta_at(t) - log_delta, 0.0, last, guess, 0.05 * last, 1e-9)
 
     def _after(self, mu: float) -> Notion:
-        """On the lattice of this loss, unless that is far too fine for the Gaussian mechanism."""
+        """Compose on the lattice of this loss, unless that is far too fine for the Gaussian mechanism."""
         from lastiterate.curves.gaussian import GaussianDP
 
         before = GaussianDP(mu, self.adjacency)

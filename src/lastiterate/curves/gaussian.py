@@ -31,26 +31,26 @@ class GaussianDP(Notion):
         object.__setattr__(self, "mu", checked_number("mu", self.mu, MU))
         object.__setattr__(self, "adjacency", checked_choice("adjacency", self.adjacency, Adjacency))
 
-    def _log_delta(self, epsilons: Floats) -> Floats:
+    def log_delta(self, epsilons: Floats) -> Floats:
         if self.mu == 0:
             return np.full_like(epsilons, -np.inf)
         return log_gap_above(epsilons, self.mu)
 
-    def _epsilon(self, log_deltas: Floats) -> Floats:
+    def epsilon_at_log(self, log_deltas: Floats) -> Floats:
         if self.mu == 0:
             return np.zeros_like(log_deltas)
         return threshold_above(log_deltas, self.mu)
 
     def epsilon_estimate(self, log_delta: float) -> float:
-        return float(self._epsilon(np.array([log_delta]))[0])
+        return float(self.epsilon_at_log(np.array([log_delta]))[0])
 
     def log_delta_estimate(self, epsilon: float) -> float:
-        return float(self._log_delta(np.array([epsilon]))[0])
+        return float(self.log_delta(np.array([epsilon]))[0])
 
     def bracket(self, delta: ArrayLike) -> tuple[object, object]:
-        """(lower, upper) bounds on the exact ε; they differ by rounding only."""
+        """Return (lower, upper) bounds on the exact ε; they differ by rounding only."""
         log_deltas = np.log(checked_array("delta", delta, INSIDE_UNIT)).ravel()
-        upper = self._epsilon(log_deltas)
+        upper = self.epsilon_at_log(log_deltas)
         if self.mu == 0:
             return like_input(upper, delta), like_input(upper, delta)
 
@@ -73,5 +73,5 @@ class GaussianDP(Notion):
 
 
 def composed_mu(mus: list[float], counts: list[int]) -> float:
-    """√Σ counts·μ², rounded up."""
+    """Return √Σ counts·μ², rounded up."""
     return up(math.sqrt(math.fsum(n * mu**2 for mu, n in zip(mus, counts, strict=True))), operations=1)

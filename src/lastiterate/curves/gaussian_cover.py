@@ -37,7 +37,7 @@ AGAIN = 1e-6  # of δ: curves are certified to 1e-8 or so, and machines differ b
 
 
 def tabled(notion: Notion, delta: float, raised: float = AGAIN) -> tuple[Floats, Floats] | None:
-    """ε and upper bounds on δ, from 0 to where δ is far below this `delta`; None where it never falls to it.
+    """Return ε and upper bounds on δ, from 0 to where δ is far below this `delta`; None where it never falls to it.
 
     `raised` is the part by which bounds are raised, so that whoever computes them again finds no more.
     """
@@ -51,14 +51,14 @@ def tabled(notion: Notion, delta: float, raised: float = AGAIN) -> tuple[Floats,
 
 
 def _given(profile: Profile) -> tuple[Floats, Floats]:
-    """At its own points: a kink lies on one of them."""
+    """Return ε and δ at the points that the profile was given at: a kink lies on one of them."""
     epsilons = np.unique(np.append(0.0, [] if profile.points is None else profile.points))
     epsilons = epsilons[epsilons <= LARGEST_TABLED]
     return epsilons, np.asarray(profile.delta(epsilons))
 
 
 def _asked(notion: Notion, delta: float) -> tuple[Floats, Floats] | None:
-    """δ at many ε, and ε at some δ, where some notions are sharper; none beyond the last ε that is found so."""
+    """Return δ at many ε, and ε at some δ, where some notions are sharper; none beyond the last ε that is found so."""
     depths = np.append(delta, np.geomspace(max(0.1, delta), _DEPTH * delta, _DEPTHS))
     ends = np.asarray(notion.epsilon(depths))
     within = ends <= LARGEST_TABLED
@@ -69,7 +69,7 @@ def _asked(notion: Notion, delta: float) -> tuple[Floats, Floats] | None:
 
 
 def covering_mu(epsilons: Floats, deltas: Floats, slack: float) -> float:
-    """μ for upper bounds δ at these ε, from 0 on and increasing; ∞ where the last δ is above the slack.
+    """Return μ for upper bounds δ at these ε, from 0 on and increasing; ∞ where the last δ is above the slack.
 
     A profile is convex in y = e^ε, so it lies below the chords, and the chords below lines a − s·y. The Gaussian profile is
     the supremum of the lines Φ(μ + Φ⁻¹(s)) − s·y, so a line is below it plus the slack if a − slack ≤ Φ(μ + Φ⁻¹(s)). Below
@@ -92,7 +92,7 @@ def covering_mu(epsilons: Floats, deltas: Floats, slack: float) -> float:
 
 
 def apart(x: Floats, y: Floats) -> tuple[Floats, Floats]:
-    """Without points too close to see a slope between them; the last may stand farther right, where it holds, too."""
+    """Leave out points too close to see a slope between them; the last may move to the right, where it holds, too."""
     kept = [0]
     for i in range(1, x.size - 1):
         if x[i] > x[kept[-1]] * (1 + _CLOSE):
@@ -102,7 +102,7 @@ def apart(x: Floats, y: Floats) -> tuple[Floats, Floats]:
 
 
 def gaussian_cover(notion: Notion, delta: float, slack: float) -> float:
-    """The μ of `covering_mu` for this guarantee; exact, and without slack, for Gaussian differential privacy."""
+    """Return the μ of `covering_mu` for this guarantee; exact, and without slack, for Gaussian differential privacy."""
     if isinstance(notion, GaussianDP):
         return notion.mu
     table = tabled(notion, delta)
@@ -147,7 +147,7 @@ def largest_mu(
 
 
 def _least_log_noise(composed: Callable[[float], SubsampledGaussians], epsilon: float, log_delta: float) -> float:
-    """Saddle-point estimates say where to start and how steep it is; certified bounds decide, by the secant method."""
+    """Start where a saddle-point estimate says, and find the noise by certified bounds with the secant method."""
 
     def estimate(log_noise: float) -> float:
         return composed(log_noise).log_delta_estimate(epsilon) - log_delta

@@ -16,7 +16,7 @@ import numpy as np
 
 from lastiterate.curves.adjacency import Adjacency
 from lastiterate.curves.gaussian import GaussianDP
-from lastiterate.curves.notion import Notion, log_expm1
+from lastiterate.curves.notion import Notion, Wrapped, log_expm1
 from lastiterate.curves.profile import LARGEST_TABLED, Profile
 from lastiterate.errors import checked_count
 from lastiterate.numerics.arrays import Floats
@@ -33,7 +33,7 @@ _SMALLEST_DELTA = 5e-324  # the least float above 0
 
 
 def of_group(notion: Notion, size: int) -> Notion:
-    """For `size` records, one neighbour after the other; exact for Gaussian differential privacy: size·μ."""
+    """Return the guarantee for `size` records, one neighbour after the other; exact for μ-GDP, which becomes size·μ."""
     if checked_count("size", size) == 1:
         return notion
     if isinstance(notion, GaussianDP):
@@ -42,36 +42,28 @@ def of_group(notion: Notion, size: int) -> Notion:
 
 
 def of_two(notion: Notion, adjacency: Adjacency) -> Notion:
-    """Of data sets with one between them that is a neighbour of both."""
+    """Return the guarantee for data sets that have one between them which is a neighbour of both."""
     return of_group(notion.relabelled(adjacency), 2)
 
 
 @dataclass(frozen=True, eq=False)
-class GroupDP(Notion):
-    """`one` is the guarantee for one record, this that for `size` of them: never worse than the usual lemma."""
+class GroupDP(Wrapped):
+    """The guarantee for `size` records, given `inner`, that for one of them: never worse than the usual lemma."""
 
-    one: Notion
     size: int
-
-    @property
-    def adjacency(self) -> Adjacency:  # type: ignore[override]
-        return self.one.adjacency
-
-    def relabelled(self, adjacency: Adjacency) -> Notion:
-        return GroupDP(self.one.relabelled(adjacency), self.size)
 
     @cached_property
     def curve(self) -> Profile:
-        """Points of f∘…∘f, as a profile."""
-        epsilons, deltas = _points(self.one, self.size)
+        """The profile through points of f∘…∘f."""
+        epsilons, deltas = _points(self.inner, self.size)
         return Profile(epsilons=epsilons, deltas=deltas, adjacency=self.adjacency)
 
-    def _log_delta(self, epsilons: Floats) -> Floats:
-        return np.minimum(self.curve._log_delta(epsilons), self._in_equal_parts(epsilons))
+    def log_delta(self, epsilons: Floats) -> Floats:
+        return np.minimum(self.curve.log_delta(epsilons), self._in_equal_parts(epsilons))
 
-    def _epsilon(self, log_deltas: Floats) -> Floats:
-        """By the points, and by the usual lemma where it is below them."""
-        found = self.curve._epsilon(log_deltas)
+    def epsilon_at_log(self, log_deltas: Floats) -> Floats:
+        """Return ε by the points, and by the usual lemma where that is smaller."""
+        found = self.curve.epsilon_at_log(log_deltas)
         finite = np.where(np.isfinite(found), found, LARGEST_TABLED)
         better = self._in_equal_parts(finite) <= log_deltas
         if better.any():
@@ -88,17 +80,17 @@ class GroupDP(Notion):
         return self.curve.log_delta_estimate(epsilon)
 
     def _in_equal_parts(self, epsilons: Floats) -> Floats:
-        """δ_k(ε) ≤ (e^ε − 1)/(e^{ε/k} − 1)·δ(ε/k)."""
+        """Return log δ_k by the usual lemma: δ_k(ε) ≤ (e^ε − 1)/(e^{ε/k} − 1)·δ(ε/k)."""
         parts = epsilons / self.size
         with np.errstate(invalid="ignore"):
             times = np.where(parts > 0, log_expm1(epsilons) - log_expm1(parts), np.log(self.size))
         # ε/k may be rounded up, and the profile falls: a little less is asked about.
-        logs = self.one._log_delta(np.maximum(parts * (1 - 4e-16), 0.0)) + times
+        logs = self.inner.log_delta(np.maximum(parts * (1 - 4e-16), 0.0)) + times
         return np.minimum(logs + _LOG_ROUNDED, 0.0)
 
 
 def _points(one: Notion, size: int) -> tuple[Floats, Floats]:
-    """ε and δ of the best splits, for many type I errors to begin with."""
+    """Return ε and δ of the best splits, for many type I errors to begin with."""
     epsilons, logs, turns = _lines(*_table(one, size))
     least = -min(size * float(epsilons[-1]) + 80.0, LARGEST_TABLED + 200.0)
     errors, sums, totals = np.linspace(-0.5, least, _STARTS), np.zeros(_STARTS), np.full(_STARTS, -np.inf)
@@ -115,28 +107,28 @@ def _points(one: Notion, size: int) -> tuple[Floats, Floats]:
 
 
 def _table(one: Notion, size: int) -> tuple[Floats, Floats]:
-    """ε from 0 on, and upper bounds on log δ there."""
+    """Return many ε from 0 on, and upper bounds on log δ there."""
     largest = _largest(one, size)
     epsilons = largest * np.linspace(0.0, 1.0, _POINTS) ** 1.5
     if isinstance(one, Profile) and one.points is not None:
         epsilons = np.append(epsilons, one.points[one.points <= 1.01 * largest])
     epsilons = np.unique(epsilons)
-    return epsilons, np.minimum.accumulate(one._log_delta(epsilons))
+    return epsilons, np.minimum.accumulate(one.log_delta(epsilons))
 
 
 def _largest(one: Notion, size: int) -> float:
-    """Where δ is below all that may count, or, if it does not get there, where it has all but stopped falling."""
-    typical = float(one._epsilon(np.array([_LOG_TYPICAL]))[0])
+    """Return the ε where δ is below all that may count, or, if it never is, where it has all but stopped falling."""
+    typical = float(one.epsilon_at_log(np.array([_LOG_TYPICAL]))[0])
     wanted = max(_LOG_SMALL - min(size * typical, LARGEST_TABLED), _LOG_SMALLEST)
-    found = float(one._epsilon(np.array([wanted]))[0])
+    found = float(one.epsilon_at_log(np.array([wanted]))[0])
     if found > LARGEST_TABLED:
-        floor = float(one._log_delta(np.array([LARGEST_TABLED]))[0])
-        found = float(one._epsilon(np.array([min(floor + _FALLEN, -1e-12)]))[0]) if floor < -1e-9 else 0.0
+        floor = float(one.log_delta(np.array([LARGEST_TABLED]))[0])
+        found = float(one.epsilon_at_log(np.array([min(floor + _FALLEN, -1e-12)]))[0]) if floor < -1e-9 else 0.0
     return min(found, LARGEST_TABLED)
 
 
 def _lines(epsilons: Floats, logs: Floats) -> tuple[Floats, Floats, Floats]:
-    """Lines δ + e^ε·α for ε of either sign, increasing, and −log of the α below which the next is lower.
+    """Return lines δ + e^ε·α for ε of either sign, increasing, and −log of the α below which the next is lower.
 
     The guarantee holds in both orders: δ(−ε) = 1 − e^{−ε}(1 − δ(ε)).
     """

@@ -28,7 +28,7 @@ _FARTHEST = 9.0  # deviations: δ is 1e-18 there, below what is followed in comp
 
 
 def hidden_participation(mus: Floats, weights: Floats, lost: float, adjacency: Adjacency = REPLACE_ONE) -> Profile:
-    """δ(ε) = Σ p_V·θ_{ε(V)}(μ(V)) for a good choice of ε(V) = f(μ(V)), f not decreasing, with Σ p_V·e^{ε(V)} ≤ e^ε.
+    """Return δ(ε) = Σ p_V·θ_{ε(V)}(μ(V)) for a good choice of ε(V) = f(μ(V)), f not decreasing, with Σ p_V·e^{ε(V)} ≤ e^ε.
 
     `mus` increase; `weights` are upper bounds on their probabilities, `lost` on that of more than the largest. The best
     choice is ε(V) = μ(V)·(q − μ(V)/2), as far as that increases: for each q it gives a point of the profile.
@@ -47,7 +47,7 @@ def hidden_participation(mus: Floats, weights: Floats, lost: float, adjacency: A
 
 
 def participation_or_nothing(mus: Floats, weights: Floats, lost: float, adjacency: Adjacency = REPLACE_ONE) -> Profile:
-    """Where nothing takes its place, and the neighbour's law does not depend on V: Σ p_V·N(μ(V), 1) against N(0, 1).
+    """Return the profile of Σ p_V·N(μ(V), 1) against N(0, 1): nothing takes the record's place, whatever V is.
 
     In the worse of both orders; `weights` and `lost` as above. What the weights are too large by, the mixture may lack:
     N(0, 1) sticks out of it by at most e^ε times that more.
@@ -64,8 +64,7 @@ def participation_or_nothing(mus: Floats, weights: Floats, lost: float, adjacenc
 # Hidden participation without its law: what it is compared with before anything is computed. Estimates, never reported.
 #
 # All faces of a convex minorant have the slope of their sum at least in the mean, so that a window of k steps with h
-# heads
-# costs about k·ψ(h/k) or more, ψ convex and below the cost of a step on a face of each slope.
+# heads costs about k·ψ(h/k) or more, ψ convex and below the cost of a step on a face of each slope.
 
 
 _SLOPES = 400  # of faces that ψ is drawn through
@@ -75,7 +74,7 @@ _NEGLIGIBLE = 1e-16
 
 
 def _per_step(slopes: Floats, factor: float) -> Floats:
-    """ψ: the greatest convex function below the cost of a step on faces of these slopes."""
+    """Return ψ, the greatest convex function below the cost of a step on faces of these slopes."""
     if factor >= 1:
         return np.square(slopes)
     points = np.linspace(0.0, 1.0, _SLOPES + 1)[1:] ** 3
@@ -84,7 +83,7 @@ def _per_step(slopes: Floats, factor: float) -> Floats:
 
 
 def _rough_law(length: int, rate: float, factor: float) -> tuple[Floats, Floats]:
-    """Costs with probabilities: of all heads spread evenly, or of the last head alone, whichever is more."""
+    """Return costs and their probabilities: of all heads spread evenly, or of the last alone, whichever is more."""
     heads = np.unique(np.linspace(1, length, min(length, _HEADS)).round())
     gaps = np.arange(1.0, min(length, _GAPS) + 1)
     of_heads, of_gaps = length * _per_step(heads / length, factor), face_costs(np.ones_like(gaps), gaps, factor)
@@ -98,7 +97,7 @@ def _rough_law(length: int, rate: float, factor: float) -> tuple[Floats, Floats]
 
 
 def rough_window(length: int, rate: float, mu: float, factor: float) -> Profile:
-    """About the profile of one window, and mostly below it."""
+    """Estimate the profile of one window, mostly from below."""
     costs, chances = _rough_law(length, rate, factor)
     return hidden_participation(mu * np.sqrt(costs), chances, 0.0)
 
@@ -133,7 +132,7 @@ class AveragedGaussianDP(Notion):
     def _said(self) -> str:
         return f"{len(self.mus)} mus up to {max(self.mus, default=0.0):.4g}"
 
-    def _log_delta(self, epsilons: Floats) -> Floats:
+    def log_delta(self, epsilons: Floats) -> Floats:
         if not self.mus:
             return np.full_like(epsilons, -np.inf)
         logs = log_gap_above(epsilons[:, None], np.array(self.mus)) + np.log(self.weights)
@@ -144,13 +143,13 @@ class AveragedGaussianDP(Notion):
         return np.minimum(top + np.log(total) + slack, 0.0)
 
     def _after(self, mu: float) -> AveragedGaussianDP:
-        """What was drawn does not depend on the data, so that each composes by itself; what cost nothing costs mu."""
+        """Compose each μ by itself, as what was drawn does not depend on the data; what cost nothing costs mu."""
         free = max(0.0, 1.0 - math.fsum(self.weights))
         mus = up(np.hypot((*self.mus, 0.0), mu), operations=2)
         return AveragedGaussianDP(mus=mus, weights=(*self.weights, free), adjacency=self.adjacency)
 
     def _rdp(self, orders: Floats) -> Floats:
-        """log E e^{(α−1)R} / (α−1) is jointly convex enough: log of the average of e^{(α−1)αμ²/2}, over α − 1."""
+        """Return the log of the average of e^{(α−1)αμ²/2}, over α − 1."""
         if not self.mus:
             return np.zeros_like(orders)
         exponents = (orders * (orders - 1))[:, None] * np.square(self.mus) / 2
@@ -166,12 +165,10 @@ class AveragedGaussianDP(Notion):
 # A record is in the data or not, and where it takes part is hidden: Σ w_k·N(μ_k, 1) against N(0, 1), in both orders.
 #
 # Given k, whatever was drawn, the runs with and without the record are μ_k-GDP apart, and without it nothing depends on
-# k.
-# Then this pair dominates in both orders, whatever the order of the μ_k: δ(ε) ≤ Σ w_k·θ_{ε_k}(μ_k) where Σ w_k·e^{ε_k} =
-# e^ε,
-# and δ(ε) ≤ Σ u_k·θ_{ε + log(w_k/u_k)}(μ_k) for any probabilities u. Where its likelihood ratio at t is e^ε, ε_k is
-# μ_k·(t − μ_k/2); where it is e^{−ε}, u_k is what x = t says of k. Each t gives a point of a profile. Proof:
-# docs/proofs.md.
+# k. Then this pair dominates in both orders, whatever the order of the μ_k: δ(ε) ≤ Σ w_k·θ_{ε_k}(μ_k) where
+# Σ w_k·e^{ε_k} = e^ε, and δ(ε) ≤ Σ u_k·θ_{ε + log(w_k/u_k)}(μ_k) for any probabilities u. Where its likelihood ratio at t
+# is e^ε, ε_k is μ_k·(t − μ_k/2); where it is e^{−ε}, u_k is what x = t says of k. Each t gives a point of a profile.
+# Proof: docs/proofs.md.
 
 
 _RATIO_POINTS = 400  # of a profile: chords lie above it, with fewer by more
@@ -184,7 +181,7 @@ Points = tuple[Floats, Floats]  # ε, which increase and may be negative, and up
 def present_or_absent(
     mus: Floats, weights: Floats, lost: float = 0.0, adjacency: Adjacency = ADD_OR_REMOVE_ONE
 ) -> Profile:
-    """The worse of both orders. Weights are probabilities to a part of 1e-9, and `lost` bounds that of all other k."""
+    """Return the worse of both orders. Weights are probabilities to a part of 1e-9; `lost` bounds that of other k."""
     if adjacency.replaces:
         raise InvalidInput("present_or_absent_adjacency", field="adjacency", adjacency=adjacency)
     mus, weights = few_weighted(mus, weights, MOST_LEVELS)
@@ -192,7 +189,7 @@ def present_or_absent(
 
 
 def worse_of(present: Points, absent: Points, adjacency: Adjacency) -> Profile:
-    """Of both orders, at every ε."""
+    """Return the worse of both orders at every ε."""
     orders = present, absent
     epsilons = np.unique(np.clip(np.concatenate([order[0] for order in orders]), 0.0, LARGEST_TABLED))
     deltas = np.max([_along(order, epsilons) for order in orders], axis=0)
@@ -200,14 +197,14 @@ def worse_of(present: Points, absent: Points, adjacency: Adjacency) -> Profile:
 
 
 def present_against_absent(mus: Floats, weights: Floats, lost: float = 0.0) -> Points:
-    """The mixture sticks out of e^ε·N(0, 1)."""
+    """Return how far the mixture sticks out of e^ε·N(0, 1)."""
     levels = mus * (_places(mus) - mus / 2)
     logs = np.logaddexp.reduce(levels + _logs(weights), axis=1)
     return _rounded(logs, up(_gaps(levels, mus) @ weights, by=4 * _ACCURATE) + lost)
 
 
 def absent_against_present(mus: Floats, weights: Floats) -> Points:
-    """N(0, 1) sticks out of e^ε times the mixture; what else the mixture has only adds to it."""
+    """Return how far N(0, 1) sticks out of e^ε times the mixture, to which what else it has only adds."""
     places = _places(mus)[::-1]
     parts = mus * (places - mus / 2) + _logs(weights)
     logs = np.logaddexp.reduce(parts, axis=1)
@@ -225,7 +222,7 @@ def _logs(weights: Floats) -> Floats:
 
 
 def _gaps(levels: Floats, mus: Floats) -> Floats:
-    """θ at levels of either sign, rounded up: θ_{−e} = 1 − e^{−e} + e^{−e}·θ_e."""
+    """Return θ at levels of either sign, rounded up: θ_{−e} = 1 − e^{−e} + e^{−e}·θ_e."""
     size = np.abs(levels)
     with np.errstate(under="ignore"):
         found = np.where(mus > 0, np.exp(log_gap_above(size, np.maximum(mus, 1e-300))), 0.0)
@@ -238,7 +235,7 @@ def _rounded(logs: Floats, deltas: Floats) -> Points:
 
 
 def _along(points: Points, epsilons: Floats) -> Floats:
-    """Chords in e^ε, in which a profile is convex; before the first point nothing is known, after the last no more."""
+    """Return δ by chords in e^ε, in which it is convex: 1 before the first point, and no less after the last."""
     known, deltas = points
     kept = known <= LARGEST_TABLED
     inside = up(np.interp(np.exp(epsilons), np.exp(known[kept]), deltas[kept]), operations=50)

@@ -78,45 +78,45 @@ class HiddenPlaceDP(Notion):
 
     @cached_property
     def average(self) -> AveragedGaussianDP:
-        """Every place compared with itself."""
+        """The guarantee where every place is compared with itself alone."""
         return AveragedGaussianDP(mus=self.mus, weights=self.weights, adjacency=self.adjacency)
 
     def _after(self, mu: float) -> HiddenPlaceDP:
-        """Each two places compose by themselves, because places do not depend on the data."""
+        """Compose each two places by themselves, because places do not depend on the data."""
         own, pairs = (up(np.hypot(values, mu), operations=2) for values in (self.mus, self.pair_mus))
         return HiddenPlaceDP(mus=own, pair_mus=pairs, weights=self.weights, adjacency=self.adjacency)
 
     def _rdp(self, orders: Floats) -> Floats:
         return self.average._rdp(orders)
 
-    def _log_delta(self, epsilons: Floats) -> Floats:
-        return np.minimum(self.average._log_delta(epsilons), [self._hidden(epsilon) for epsilon in epsilons.tolist()])
+    def log_delta(self, epsilons: Floats) -> Floats:
+        return np.minimum(self.average.log_delta(epsilons), [self._hidden(epsilon) for epsilon in epsilons.tolist()])
 
     def _tradeoff(self, type_i_errors: Floats) -> Floats:
         return np.maximum(super()._tradeoff(type_i_errors), self.average._tradeoff(type_i_errors))
 
     @cached_property
     def _table(self) -> tuple[Floats, Floats]:
-        """Of fewer ε than usual: each takes its time."""
-        largest = min(float(self.average._epsilon(np.array([np.log(1e-14)]))[0]), 700.0)
+        """A table for trade-offs of fewer ε than usual, because each takes its time."""
+        largest = min(float(self.average.epsilon_at_log(np.array([np.log(1e-14)]))[0]), 700.0)
         epsilons = largest * np.linspace(0.0, 1.0, _TABLED) ** 1.5
-        return epsilons, up(np.exp(self._log_delta(epsilons)), operations=50)
+        return epsilons, up(np.exp(self.log_delta(epsilons)), operations=50)
 
     def _hidden(self, epsilon: float) -> float:
         return self._sorted.log_delta(epsilon, self._sorted.shares(epsilon))
 
     def shares(self, epsilon: float) -> Floats:
-        """y_k/e^ε for each place, with which the bound at this ε is attained; all 1: each place beside itself."""
+        """Return y_k/e^ε for each place, with which the bound at this ε is attained; all 1: each place beside itself."""
         found, shares = np.ones_like(self.mus), self._sorted.shares(epsilon)
-        if self._sorted.log_delta(epsilon, shares) < self.average._log_delta(np.array([epsilon]))[0]:
+        if self._sorted.log_delta(epsilon, shares) < self.average.log_delta(np.array([epsilon]))[0]:
             found[self._order] = shares
         return found
 
-    def _epsilon(self, log_deltas: Floats) -> Floats:
-        """The average gives an ε that suffices."""
-        enough = self.average._epsilon(log_deltas)
+    def epsilon_at_log(self, log_deltas: Floats) -> Floats:
+        """Search below the ε of the average, which suffices."""
+        enough = self.average.epsilon_at_log(log_deltas)
         low, high = np.zeros_like(enough), np.where(np.isfinite(enough), enough, 0.0)
-        root = decreasing_root(lambda x: self._log_delta(x) - log_deltas, low, high, relative_tolerance=_NEAR)
+        root = decreasing_root(lambda x: self.log_delta(x) - log_deltas, low, high, relative_tolerance=_NEAR)
         return np.where(np.isfinite(enough), root, np.inf)
 
 
@@ -129,7 +129,7 @@ class HardestFirst:
     weights: Floats
 
     def log_delta(self, epsilon: float, shares: Floats) -> float:
-        """log δ(ε), rounded up, with y_k = shares_k·e^ε; places with shares above 1 take what the others give."""
+        """Return log δ(ε), rounded up, with y_k = shares_k·e^ε; places with shares above 1 take what the others give."""
         hard = shares > 1
         given = np.where(hard, 0.0, self.weights * (1 - np.minimum(shares, 1.0)))
         if not given.sum() * _KEPT >= (self.weights * (shares - 1))[hard].sum():
@@ -152,20 +152,20 @@ class HardestFirst:
 
     @cached_property
     def _starts(self) -> Counts:
-        """Neighbours that are counted together as the other place of a pair; none, where there are few places."""
+        """First places of the groups that are counted together as the other place of a pair; each alone, if they are few."""
         count = len(self.mus)
         edges = np.arange(count) if count <= _MOST_COLUMNS else np.geomspace(1, count, _MOST_COLUMNS) - 1
         return np.unique(np.minimum(edges.astype(np.intp), count - 1))
 
     @cached_property
     def _columns(self) -> Floats:
-        """For each place, and each of these groups of others, the worst μ."""
+        """The worst μ of each place with each of these groups of others."""
         others = self.pair_mus.copy()
         np.fill_diagonal(others, 0.0)  # no place is its own other place
         return np.asarray(np.maximum.reduceat(others, self._starts, axis=1))
 
     def shares(self, epsilon: float) -> Floats:
-        """y_k/e^ε of a choice that is good at this ε. Nothing here has to be trusted: any choice is valid."""
+        """Return y_k/e^ε of a choice that is good at this ε. Nothing here has to be trusted: any choice is valid."""
         if len(self.mus) < 2 or not self.mus[0]:
             return np.ones_like(self.mus)
         found = self._candidates(epsilon)
@@ -173,7 +173,7 @@ class HardestFirst:
 
     @cached_property
     def _numbers(self) -> Counts:
-        """Of hard places, which are the first."""
+        """Numbers of hard places to try; these are the first places."""
         most = len(self.mus) - 1
         few = np.geomspace(1, most, _MOST_NUMBERS) if most > _MOST_NUMBERS else np.arange(1, most + 1)
         return np.unique(np.round(few).astype(np.intp))
@@ -189,7 +189,10 @@ class HardestFirst:
         return hard, np.maximum(np.where(hard, (1 - mix) * self.mus + mix * pairs, self.mus), 1e-12)
 
     def _candidates(self, epsilon: float) -> Floats:
-        """log y_k = m_k·(q − m_k/2), but ε at least for hard places and at most for others; q such that nothing is left."""
+        """Return y_k/e^ε for each candidate, with q such that nothing is left.
+
+        log y_k = m_k·(q − m_k/2), but ε at least for hard places and at most for others.
+        """
         hard, mus = self._typical
         shares = self._at(epsilon, mus, self._point(epsilon, mus))
         given, taken = np.where(hard, 0.0, 1 - shares) @ self.weights, np.where(hard, shares - 1, 0.0) @ self.weights
@@ -197,7 +200,7 @@ class HardestFirst:
         return np.where(hard, 1 + (shares - 1) * scale[:, None], shares)
 
     def _point(self, epsilon: float, mus: Floats) -> Floats:
-        """q for each candidate: first between which kinks it lies, then by Newton's method.
+        """Return q for each candidate: first between which kinks it lies, then by Newton's method.
 
         There Σ w_k·y_k over the places that q moves has a convex logarithm. Where a place costs next to nothing the last
         kink is near infinity: the search begins where a hard place is as hard as it may be.
@@ -237,7 +240,7 @@ class HardestFirst:
         return mus / 2, np.where(hard, 0.0, -700.0), np.where(hard, _HARDEST, 0.0)
 
     def _best(self, epsilon: float, shares: Floats) -> int:
-        """The candidate with about the least δ. Pairs only add to it: they are left out where places alone have more."""
+        """Return the candidate with about the least δ. Pairs only add to it: most candidates are left out without them."""
         levels = np.minimum(epsilon + np.log(shares), 700.0)
         own = (_about_gap(levels, self.mus) / np.maximum(shares, 1.0)) @ self.weights
         first = int(np.argmin(own))
@@ -248,7 +251,7 @@ class HardestFirst:
         return int(np.argmin(total))
 
     def _in_pairs(self, levels: Floats, shares: Floats, which: Counts) -> Floats:
-        """About what pairs of places add to δ, for these candidates."""
+        """Estimate what pairs of places add to δ, for these candidates."""
         hard, shares = self._typical[0][which], shares[which]
         given = np.where(hard, 0.0, self.weights * (1 - shares))
         parts = np.add.reduceat(given, self._starts, axis=1)
@@ -261,14 +264,14 @@ class HardestFirst:
 
 
 def _log_below(epsilon: float, shares: Floats) -> Floats:
-    """log y, rounded down."""
+    """Return log y, rounded down."""
     with np.errstate(divide="ignore"):
         levels = epsilon + np.log(shares)
     return np.asarray(levels - 4 * ROUNDOFF * (epsilon + np.abs(np.log(np.maximum(shares, 1e-300))) + 1e-300))
 
 
 def log_gap_anywhere(levels: Floats, mus: Floats) -> Floats:
-    """log θ at any level, rounded up: θ_{−e} = 1 − e^{−e} + e^{−e}·θ_e; with μ = 0 only what is missing."""
+    """Return log θ at any level, rounded up: θ_{−e} = 1 − e^{−e} + e^{−e}·θ_e; with μ = 0 only what is missing."""
     levels, mus = np.broadcast_arrays(levels, mus)
     sizes = np.abs(levels)
     with np.errstate(divide="ignore", under="ignore"):

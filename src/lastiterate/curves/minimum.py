@@ -1,23 +1,61 @@
-"""The best of several guarantees for one release: of two, of some, or of a ladder that is searched."""
+"""The best of several guarantees for one release: of all, of one for each δ, of two, or of a ladder that is searched."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any, ClassVar
 
 import numpy as np
 
 from lastiterate.curves.adjacency import REPLACE_ONE, Adjacency, common_adjacency
 from lastiterate.curves.compose import checked_notions
 from lastiterate.curves.gaussian import GaussianDP
-from lastiterate.curves.notion import Notion
+from lastiterate.curves.notion import Notion, Wrapped
 from lastiterate.curves.profile import Profile
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.rounding import up
 
-# The best of several guarantees for the same release.
+# The least, or the largest, of several guarantees at every ε.
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class _Pointwise(Notion):
+    """The extreme of what the members answer to the same question."""
+
+    members: tuple[Notion, ...]
+    adjacency: Adjacency
+    extreme: ClassVar[Callable[..., Any]]
+
+    def relabelled(self, adjacency: Adjacency) -> Notion:
+        return replace(self, members=tuple(one.relabelled(adjacency) for one in self.members), adjacency=adjacency)
+
+    def _asked(self) -> Iterator[Notion]:
+        yield from self.members
+
+    def log_delta(self, epsilons: Floats) -> Floats:
+        return np.asarray(self.extreme([one.log_delta(epsilons) for one in self._asked()], axis=0))
+
+    def epsilon_at_log(self, log_deltas: Floats) -> Floats:
+        return np.asarray(self.extreme([one.epsilon_at_log(log_deltas) for one in self._asked()], axis=0))
+
+
+class Worst(_Pointwise):
+    """The guarantee of one of several releases, it is not said which: what holds for each of them."""
+
+    extreme = staticmethod(np.max)
+
+    def _rdp(self, orders: Floats) -> Floats:
+        return np.asarray(np.max([member._rdp(orders) for member in self.members], axis=0))
+
+
+class Least(_Pointwise):
+    """Several guarantees that hold for one release. Unlike `Best` it looks for no convex function below them."""
+
+    extreme = staticmethod(np.min)
 
 
 _TABLED = 257  # points of a table that nobody gave
@@ -26,43 +64,38 @@ _EVERY = 8
 _BEYOND = 2.0  # times the ε where the first is below every δ: chords that end farther off gain nothing
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Best(Notion):
+class Best(Least):
     """The pointwise minimum of valid profiles, and the greatest minorant of it that is convex in e^ε."""
-
-    members: tuple[Notion, ...]
-    adjacency: Adjacency
 
     def _said(self) -> str:
         return f"of {len(self.members)} guarantees"
 
-    def _log_delta(self, epsilons: Floats) -> Floats:
-        least = np.min([member._log_delta(epsilons) for member in self.members], axis=0)
-        return np.minimum(least, self._minorant._log_delta(epsilons))
+    def relabelled(self, adjacency: Adjacency) -> Notion:
+        """Relabel the minimum; each member answers under its own adjacency."""
+        return Notion.relabelled(self, adjacency)
 
-    def _epsilon(self, log_deltas: Floats) -> Floats:
-        least = np.min([member._epsilon(log_deltas) for member in self.members], axis=0)
-        return np.minimum(least, self._minorant._epsilon(log_deltas))
+    def _asked(self) -> Iterator[Notion]:
+        yield from self.members
+        yield self._minorant
 
     def _after(self, mu: float) -> Best:
         return Best(tuple(member.after(mu) for member in self.members), self.adjacency)
 
     def _tradeoff(self, type_i_errors: Floats) -> Floats:
-        members = [member._tradeoff(type_i_errors) for member in (*self.members, self._minorant)]
-        return np.max(members, axis=0)
+        return np.asarray(np.max([one._tradeoff(type_i_errors) for one in (*self.members, self._minorant)], axis=0))
 
     @cached_property
     def _grid(self) -> Floats:
-        """Every point of the member that falls first, every few of the others, and all that somebody gave."""
+        """Every ε of the member that falls first, every few of the others', and all that somebody gave."""
         tables = sorted((member._table[0] for member in self.members), key=lambda table: float(table.max()))
         few = np.concatenate([table if len(table) > _TABLED else table[::_EVERY] for table in tables])
         return np.unique(np.append(tables[0], few[few <= _BEYOND * tables[0].max()]))
 
     @cached_property
     def _minorant(self) -> Profile:
-        """From a table of all members: any finite set of points gives a valid profile."""
+        """The profile through a table of all members: any finite set of points gives a valid one."""
         epsilons = self._grid
-        deltas = up(np.exp(np.min([member._log_delta(epsilons) for member in self.members], axis=0)), operations=50)
+        deltas = up(np.exp(np.min([member.log_delta(epsilons) for member in self.members], axis=0)), operations=50)
         return Profile(epsilons=epsilons, deltas=np.minimum(deltas, 1.0), adjacency=self.adjacency)
 
 
@@ -73,6 +106,81 @@ def best(guarantees: Iterable[Notion]) -> Notion:
     return members[0] if len(members) == 1 else Best(members, adjacency)
 
 
+def worst(notions: Sequence[Notion]) -> Notion:
+    """Return the guarantee of a release that has one of these; of Gaussian ones, the largest mu is enough."""
+    adjacency = common_adjacency(one.adjacency for one in notions)
+    gaussians = [one.mu for one in notions if isinstance(one, GaussianDP)]
+    others = [one for one in notions if not isinstance(one, GaussianDP)]
+    members = [*([GaussianDP(max(gaussians), adjacency)] if gaussians else []), *dict.fromkeys(others)]
+    return members[0] if len(members) == 1 else Worst(tuple(members), adjacency)
+
+
+# Many guarantees for one release, of which those that matter for a question are made.
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Lazy(Notion):
+    """A guarantee for each index, all for one release, and each made when it is first needed."""
+
+    _known: dict[int, Notion] = field(default_factory=dict, init=False, repr=False)
+
+    @abstractmethod
+    def _make(self, index: int) -> Notion:
+        """Make the guarantee with this index."""
+
+    def member(self, index: int) -> Notion:
+        """Return the guarantee with this index, made once."""
+        if index not in self._known:
+            self._known[index] = self._make(index)
+        return self._known[index]
+
+
+# The exception of a member, or the depth of its table, is a power of ten below the δ that is asked about, so far below
+# that what is left out costs little, and no farther: a guarantee gets only slowly worse with it.
+_BELOW = 2.5
+_EVERY_POWER = 2  # so few powers are tried: halfway between two, either is within a part in a thousand of the best
+_LEAST, _MOST = 4, 300
+_DEEPEST = -60.0  # no smaller log δ is worth a member of its own
+
+
+class ForEachDepth(Lazy):
+    """For each power of ten a guarantee that is made for δ a little above it: the one that fits the δ is asked."""
+
+    @staticmethod
+    def power(log_delta: float) -> int:
+        """Return n such that 10^−n is some powers of ten below this δ."""
+        wanted = -max(log_delta, -700.0) / math.log(10.0) + _BELOW
+        return min(max(_EVERY_POWER * math.ceil(wanted / _EVERY_POWER), _LEAST), _MOST)
+
+    @staticmethod
+    def exception(power: int) -> float:
+        """Return 10 to minus this power."""
+        return 10.0**-power
+
+    def epsilon_at_log(self, log_deltas: Floats) -> Floats:
+        powers = np.array([self.power(one) for one in log_deltas.tolist()])
+        found = np.empty_like(log_deltas)
+        for power in np.unique(powers).tolist():
+            found[powers == power] = self.member(power).epsilon_at_log(log_deltas[powers == power])
+        return found
+
+    def log_delta(self, epsilons: Floats) -> Floats:
+        """Ask the usual member, which tells what others are worth a look; smaller δ ask for smaller exceptions."""
+        usual = self.power(math.log(1e-5))
+        first = self.member(usual).log_delta(epsilons)
+        worth = {self.power(float(one)) for one in np.quantile(np.maximum(first, _DEEPEST), [0.0, 0.5, 1.0])}
+        others = sorted(worth - {usual})
+        found = np.min([first, *(self.member(power).log_delta(epsilons) for power in others)], axis=0)
+        while (deeper := self.power(max(float(found.min()), _DEEPEST))) > max(worth) and self._felt(max(worth), found):
+            worth.add(deeper)
+            found = np.minimum(found, self.member(deeper).log_delta(epsilons))
+        return np.asarray(found)
+
+    def _felt(self, power: int, found: Floats) -> bool:
+        """Whether the least δ is hardly more than the exception."""
+        return float(found.min()) < math.log(2 * self.exception(power))
+
+
 # One of two guarantees for the same release, of which the second takes long: it is made when it is needed.
 
 
@@ -80,24 +188,19 @@ _TYPICAL_LOG_DELTA = math.log(1e-6)  # where the two are compared, by estimates:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Either(Notion):
-    """`rough` is about what `slow` would be, or better, and steers searches alone."""
+class Either(Wrapped):
+    """`inner`, or what `slow` makes for the same release: `rough` is about as good as that, or better, and steers alone."""
 
-    quick: Notion
     rough: Notion
     slow: Callable[[], Notion]
-
-    @property
-    def adjacency(self) -> Adjacency:  # type: ignore[override]
-        return self.quick.adjacency
 
     @cached_property
     def chosen(self) -> Notion:
         """The better one, as far as estimates tell."""
         at = _TYPICAL_LOG_DELTA
-        if self.quick.epsilon_estimate(at) <= self.rough.epsilon_estimate(at):
-            return self.quick
-        return min(self.quick, self.slow(), key=lambda one: one.epsilon_estimate(at))
+        if self.inner.epsilon_estimate(at) <= self.rough.epsilon_estimate(at):
+            return self.inner
+        return min(self.inner, self.slow(), key=lambda one: one.epsilon_estimate(at))
 
     def epsilon_estimate(self, log_delta: float) -> float:
         return min(one.epsilon_estimate(log_delta) for one in self._estimated)
@@ -107,20 +210,20 @@ class Either(Notion):
 
     @property
     def _estimated(self) -> tuple[Notion, ...]:
-        """What is known already, or both."""
-        return (self.chosen,) if "chosen" in self.__dict__ else (self.quick, self.rough)
+        """The one that was chosen; before that, `inner` and `rough`."""
+        return (self.chosen,) if "chosen" in self.__dict__ else (self.inner, self.rough)
 
     def _after(self, mu: float) -> Either:
-        return Either(self.quick.after(mu), self.rough.after(mu), lambda: self.slow().after(mu))
+        return Either(self.inner.after(mu), self.rough.after(mu), lambda: self.slow().after(mu))
 
-    def _log_delta(self, epsilons: Floats) -> Floats:
-        return self.chosen._log_delta(epsilons)
+    def log_delta(self, epsilons: Floats) -> Floats:
+        return self.chosen.log_delta(epsilons)
 
-    def _epsilon(self, log_deltas: Floats) -> Floats:
-        return self.chosen._epsilon(log_deltas)
+    def epsilon_at_log(self, log_deltas: Floats) -> Floats:
+        return self.chosen.epsilon_at_log(log_deltas)
 
 
-# Many guarantees for one release, of which the best is sought when something is asked.
+# A ladder of guarantees for one release, of which the best is sought when something is asked.
 
 
 _FEW = 3  # so many values are worth a search each; of more, three are searched for
@@ -137,37 +240,33 @@ _SPOTS = [0.1, 0.5, 0.9]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Ladder(Notion):
+class Ladder(Lazy):
     """One guarantee per rung; every rung is valid, so where the search ends is a matter of tightness only.
 
-    Along the rungs a guarantee gets better and then worse: the search halves intervals, and looks at few rungs; at their
-    estimates, where they have some.
+    Along the rungs guarantees get better and then worse: the search narrows an interval of them, and asks few; where they
+    have estimates, these say which.
     """
 
     rungs: tuple[int, ...]
     climb: Callable[[int], Notion]
     adjacency: Adjacency = REPLACE_ONE
-    _known: dict[int, Notion] = field(default_factory=dict, init=False, repr=False)
     _best: dict[tuple[float, Question], int] = field(default_factory=dict, init=False, repr=False)
 
-    def member(self, index: int) -> Notion:
-        """The guarantee of this rung, made once."""
-        if index not in self._known:
-            self._known[index] = self.climb(self.rungs[index])
-        return self._known[index]
+    def _make(self, index: int) -> Notion:
+        return self.climb(self.rungs[index])
 
-    def _epsilon(self, log_deltas: Floats) -> Floats:
+    def epsilon_at_log(self, log_deltas: Floats) -> Floats:
         return self._least(log_deltas, _EPSILON)
 
     def epsilon_estimate(self, log_delta: float) -> float:
-        """About the least ε, if every rung has an estimate; else 0."""
+        """Return the least estimate of the rungs; 0 if one has none."""
         return min(self.member(index).epsilon_estimate(log_delta) for index in range(len(self.rungs)))
 
-    def _log_delta(self, epsilons: Floats) -> Floats:
+    def log_delta(self, epsilons: Floats) -> Floats:
         return self._least(epsilons, _LOG_DELTA)
 
     def log_delta_estimate(self, epsilon: float) -> float:
-        """About the least log δ, if every rung has an estimate; else nan."""
+        """Return the least estimate of the rungs; nan if one has none."""
         return float(np.min([self.member(index).log_delta_estimate(epsilon) for index in range(len(self.rungs))]))
 
     def best_rung(self, log_delta: float) -> int:
@@ -178,7 +277,7 @@ class Ladder(Notion):
         return replace(self, climb=lambda rung: self.climb(rung).after(mu))
 
     def _least(self, values: Floats, question: Question) -> Floats:
-        """A few values one by one; for many, the rungs that are best for some of them."""
+        """Return the least answer of the rungs that are best for each of a few values, or for some of many."""
         if not values.size:
             return values.copy()
         spots = values if values.size <= _FEW else _rounded(np.quantile(values, _SPOTS))
@@ -186,7 +285,7 @@ class Ladder(Notion):
         return np.asarray(np.min([question.ask(self.member(index), values) for index in sorted(chosen)], axis=0))
 
     def _search(self, value: float, question: Question) -> int:
-        """Where every rung that is looked at has an estimate, these say where to ask first."""
+        """Return the index of the best rung for this value; estimates, if there are any, say where to ask first."""
         known = (float(f"{value:.4g}"), question)  # nearly the same question has the same answer
         if known not in self._best:
             starts = self._promising(value, question)
@@ -197,22 +296,21 @@ class Ladder(Notion):
         return self._best[known]
 
     def _promising(self, value: float, question: Question) -> list[int]:
-        """The best by its estimate, and the last if it may be as good, or the best but for it; none without estimates."""
+        """Return the best by its estimate, and the last rung, or the best but for it, if that may be as good; or none."""
         last = len(self.rungs) - 1
         if question.unknown(question.estimate(self.member(last), value)):
             return []
-        estimated = self._narrowed(lambda index: question.estimate(self.member(index), value))
+        estimated = self._narrowed(lambda index, _: question.estimate(self.member(index), value))
         if any(map(question.unknown, estimated.values())):
             return []
         best = min(estimated, key=lambda index: (estimated[index], index))
-        other = (
-            last if best != last else min((i for i in estimated if i != last), key=estimated.__getitem__, default=last)
-        )
+        others = [index for index in estimated if index != last]
+        other = last if best != last else min(others, key=estimated.__getitem__, default=last)
         near = abs(estimated[other] - estimated[best]) < _NEAR * abs(estimated[best])
         return [best, other] if near and other != best else [best]
 
     def _climbed(self, start: int, value: float, question: Question) -> dict[int, float]:
-        """From rung to rung, as long as the next one is better, or next to no worse."""
+        """Ask from rung to rung, both ways, as long as the next one is better, or next to no worse."""
         found = {start: question.of_one(self.member(start), value)}
         for towards in (-1, 1):
             index = start + towards
@@ -229,23 +327,22 @@ class Ladder(Notion):
         return found
 
     def _asked(self, value: float, question: Question) -> dict[int, float]:
-        found: dict[int, float] = {}
+        """Ask the rungs that a narrowing search looks at, but for hopeless ones, for which their estimates stand."""
 
-        def at(index: int) -> float:
+        def at(index: int, found: dict[int, float]) -> float:
             guess = question.estimate(self.member(index), value) if found else 0.0
             hopeless = question.hopeless(guess, min(found.values(), default=math.inf))
-            found[index] = guess if hopeless else question.of_one(self.member(index), value)
-            return found[index]
+            return guess if hopeless else question.of_one(self.member(index), value)
 
         return self._narrowed(at)
 
-    def _narrowed(self, at: Callable[[int], float]) -> dict[int, float]:
-        """What `at` says of the rungs that a search by halving looks at."""
+    def _narrowed(self, at: Callable[[int, dict[int, float]], float]) -> dict[int, float]:
+        """Return what `at` says of each rung that a golden-section search looks at; it is shown what was found before."""
         found: dict[int, float] = {}
 
         def known(index: int) -> float:
             if index not in found:
-                found[index] = at(index)
+                found[index] = at(index, found)
             return found[index]
 
         low, high = 0, len(self.rungs) - 1
@@ -262,91 +359,43 @@ class Ladder(Notion):
 
 @dataclass(frozen=True)
 class Question:
-    """What is asked of a guarantee, and how its answer is estimated."""
+    """A question to a guarantee, for ε or for log δ, and how its answer is estimated; `none` stands for no estimate."""
 
     ask: Callable[[Notion, Floats], Floats]
     estimate: Callable[[Notion, float], float]
     none: float
 
     def unknown(self, guess: float) -> bool:
-        """Whether this estimate is none."""
+        """Whether this is no estimate."""
         return guess == self.none or math.isnan(guess)
 
     @staticmethod
     def hopeless(guess: float, best: float) -> bool:
-        """What is far from the best so far is not worth the work of a sharp bound: ε, or log δ, which is negative."""
+        """Whether an estimate of ε, or of log δ, which is negative, is too far from the best for a sharp bound to pay."""
         return guess > (_HOPELESS_LOG * best if best < 0 else max(_LARGE, _HOPELESS * best))
 
     def of_one(self, notion: Notion, value: float) -> float:
+        """Return the answer of this guarantee for one value."""
         return float(self.ask(notion, np.array([value]))[0])
 
 
 _EPSILON = Question(
-    lambda notion, values: notion._epsilon(values), lambda notion, one: notion.epsilon_estimate(one), 0.0
+    lambda notion, values: notion.epsilon_at_log(values), lambda notion, one: notion.epsilon_estimate(one), 0.0
 )
 _LOG_DELTA = Question(
-    lambda notion, values: notion._log_delta(values), lambda notion, one: notion.log_delta_estimate(one), math.nan
+    lambda notion, values: notion.log_delta(values), lambda notion, one: notion.log_delta_estimate(one), math.nan
 )
 
 
 def _rounded(spots: Floats) -> Floats:
-    """To half a power of two, so that many questions of much the same range have one search."""
+    """Round to half a power of two, so that many questions of much the same range have one search."""
     with np.errstate(divide="ignore"):
         return np.sign(spots) * 2.0 ** (np.round(2 * np.log2(np.abs(spots))) / 2)
 
 
 def rungs(most: int, ratio: float = _RATIO, least: int = 1) -> tuple[int, ...]:
-    """Whole numbers from `least` to `most`, each about `ratio` times the one before."""
+    """Return whole numbers from `least` to `most`, each about `ratio` times the one before."""
     found = [min(least, most)]
     while found[-1] < most:
         found.append(min(max(found[-1] + 1, round(found[-1] * ratio)), most))
     return tuple(found)
-
-
-# The largest, or the least, of several profiles at each ε.
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Worst(Notion):
-    """One of several releases, it is not said which: what holds for each of them."""
-
-    members: tuple[Notion, ...]
-    adjacency: Adjacency
-
-    def relabelled(self, adjacency: Adjacency) -> Notion:
-        return replace(self, members=tuple(one.relabelled(adjacency) for one in self.members), adjacency=adjacency)
-
-    def _log_delta(self, epsilons: Floats) -> Floats:
-        return np.asarray(np.max([member._log_delta(epsilons) for member in self.members], axis=0))
-
-    def _epsilon(self, log_deltas: Floats) -> Floats:
-        return np.asarray(np.max([member._epsilon(log_deltas) for member in self.members], axis=0))
-
-    def _rdp(self, orders: Floats) -> Floats:
-        return np.asarray(np.max([member._rdp(orders) for member in self.members], axis=0))
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Least(Notion):
-    """All of these hold for one release. Unlike `best` it looks for no convex function below them, which takes a while."""
-
-    members: tuple[Notion, ...]
-    adjacency: Adjacency
-
-    def relabelled(self, adjacency: Adjacency) -> Notion:
-        return replace(self, members=tuple(one.relabelled(adjacency) for one in self.members), adjacency=adjacency)
-
-    def _log_delta(self, epsilons: Floats) -> Floats:
-        return np.asarray(np.min([member._log_delta(epsilons) for member in self.members], axis=0))
-
-    def _epsilon(self, log_deltas: Floats) -> Floats:
-        return np.asarray(np.min([member._epsilon(log_deltas) for member in self.members], axis=0))
-
-
-def worst(notions: Sequence[Notion]) -> Notion:
-    """Of Gaussians, the one with the largest mu."""
-    adjacency = common_adjacency(one.adjacency for one in notions)
-    gaussians = [one.mu for one in notions if isinstance(one, GaussianDP)]
-    others = [one for one in notions if not isinstance(one, GaussianDP)]
-    members = [*([GaussianDP(max(gaussians), adjacency)] if gaussians else []), *dict.fromkeys(others)]
-    return members[0] if len(members) == 1 else Worst(tuple(members), adjacency)

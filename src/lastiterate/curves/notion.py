@@ -1,10 +1,10 @@
-"""What every privacy notion answers, and in terms of what."""
+"""The interface of every guarantee, and the formulas that lead from one kind of guarantee to another."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -39,6 +39,9 @@ class Notion(ABC):
 
     All answers are on the safe side: `epsilon` and `delta` are upper bounds, `tradeoff` is a lower bound. `caveats`: known
     defects of the execution that it is about, for which it does not hold.
+
+    A kind of guarantee implements `log_delta`, and `epsilon_at_log` where it has a better way than a search. Guarantees ask
+    each other by these two: flat arrays that nobody checks, in logarithms, since δ may be below every float above 0.
     """
 
     adjacency: Adjacency
@@ -48,22 +51,22 @@ class Notion(ABC):
         return summary(self, self._said(), str(self.adjacency.unit()))
 
     def _said(self) -> str:
-        """Its numbers in a few words, where there are few."""
+        """Return its numbers in a few words, where there are few."""
         return ""
 
     @abstractmethod
-    def _log_delta(self, epsilons: Floats) -> Floats:
-        """log δ(ε), rounded up, for a flat array of ε ≥ 0."""
+    def log_delta(self, epsilons: Floats) -> Floats:
+        """Return log δ(ε), rounded up, for a flat array of ε ≥ 0."""
 
-    def _epsilon(self, log_deltas: Floats) -> Floats:
-        """The least ε with δ(ε) ≤ δ, rounded up, ∞ where there is none, for a flat array of log δ."""
+    def epsilon_at_log(self, log_deltas: Floats) -> Floats:
+        """Return the least ε with δ(ε) ≤ δ, rounded up, ∞ where there is none, for a flat array of log δ."""
         high = np.full_like(log_deltas, 1.0)
-        while (short := (self._log_delta(high) > log_deltas) & (high < FARTHEST)).any():
+        while (short := (self.log_delta(high) > log_deltas) & (high < FARTHEST)).any():
             high = np.where(short, 2 * high, high)
-        if (high >= FARTHEST).all() and (self._log_delta(high) > log_deltas).all():
+        if (high >= FARTHEST).all() and (self.log_delta(high) > log_deltas).all():
             return np.full_like(log_deltas, np.inf)
-        root = decreasing_root(lambda x: self._log_delta(x) - log_deltas, np.zeros_like(high), high)
-        return np.where(self._log_delta(root) <= log_deltas, root, np.inf)
+        root = decreasing_root(lambda x: self.log_delta(x) - log_deltas, np.zeros_like(high), high)
+        return np.where(self.log_delta(root) <= log_deltas, root, np.inf)
 
     def epsilon_estimate(self, log_delta: float) -> float:
         """A quick ESTIMATE of ε(δ), to steer a search, never to report; 0 where there is no quick way to say."""
@@ -79,12 +82,12 @@ class Notion(ABC):
     def epsilon(self, delta: ArrayLike) -> Any:
         """The least ε for which the guarantee implies (ε, δ)-differential privacy."""
         deltas = checked_array("delta", delta, INSIDE_UNIT)
-        return like_input(self._epsilon(np.log(deltas).ravel()), delta)
+        return like_input(self.epsilon_at_log(np.log(deltas).ravel()), delta)
 
     def delta(self, epsilon: ArrayLike) -> Any:
         """The least δ for which the guarantee implies (ε, δ)-differential privacy."""
         epsilons = checked_array("epsilon", epsilon, NON_NEGATIVE)
-        logs = self._log_delta(epsilons.ravel())
+        logs = self.log_delta(epsilons.ravel())
         # e^x may round to 0 or down; δ = 0 is a much stronger claim, made only where log δ = −∞.
         rounded_up = np.maximum(np.exp(logs) * (1 + 4e-16 + 2.3e-16 * np.minimum(np.abs(logs), 800.0)), _SMALLEST_DELTA)
         return like_input(np.where(np.isneginf(logs), 0.0, np.minimum(rounded_up, 1.0)), epsilon)
@@ -95,14 +98,14 @@ class Notion(ABC):
         return like_input(self._tradeoff(errors.ravel()), type_i_error)
 
     def _tradeoff(self, type_i_errors: Floats) -> Floats:
-        """Any set of ε gives a lower bound, so a table will do."""
+        """Return a lower bound by a table: any set of ε gives one."""
         return np.maximum(profile_to_tradeoff(*self._table, type_i_errors) - 1e-15, 0.0)
 
     @cached_property
     def _table(self) -> tuple[Floats, Floats]:
-        largest = min(float(self._epsilon(np.array([np.log(1e-14)]))[0]), 700.0)
+        largest = min(float(self.epsilon_at_log(np.array([np.log(1e-14)]))[0]), 700.0)
         epsilons = largest * np.linspace(0.0, 1.0, 257) ** 1.5
-        return epsilons, up(np.exp(self._log_delta(epsilons)), operations=50)
+        return epsilons, up(np.exp(self.log_delta(epsilons)), operations=50)
 
     def rdp(self, order: ArrayLike) -> Any:
         """The Rényi divergence bound at this order, in both directions."""
@@ -110,11 +113,11 @@ class Notion(ABC):
         return like_input(self._rdp(orders.ravel()), order)
 
     def as_notion(self) -> Notion:
-        """The guarantee itself, for whatever is derived from it; an error if it has a caveat."""
+        """Return the guarantee itself, for whatever is derived from it; raise if it has a caveat."""
         return self
 
     def relabelled(self, adjacency: Adjacency) -> Notion:
-        """The same curve under another adjacency: for theorems whose proof covers that one."""
+        """Return this curve under another adjacency: for theorems whose proof covers that one."""
         if adjacency is self.adjacency:
             return self
         other = copy(self)
@@ -122,11 +125,11 @@ class Notion(ABC):
         return other
 
     def after(self, mu: float) -> Notion:
-        """Together with an earlier mu-GDP release; this guarantee must hold for every outcome of that."""
+        """Return the guarantee together with an earlier mu-GDP release; this one must hold for every outcome of that."""
         return self.as_notion() if checked_number("mu", mu, MU) == 0 else self.as_notion()._after(mu)
 
     def _after(self, mu: float) -> Notion:
-        """The same, for mu > 0: a kind that knows better says so."""
+        """Compose with an earlier release of mu > 0, by tables; a kind that knows better overrides it."""
         from lastiterate.curves.transformed import AfterGaussian
 
         return AfterGaussian(self, mu)
@@ -142,10 +145,40 @@ class Notion(ABC):
         return of_group(self.as_notion(), size)
 
     def compose(self, times: int) -> Notion:
-        """This guarantee `times` times over, adaptively."""
+        """Return the composition of `times` such releases, chosen adaptively."""
         from lastiterate.curves.compose import compose_counted
 
         return compose_counted(((self.as_notion(), checked_count("times", times)),))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Wrapped(Notion):
+    """A guarantee that follows from another one, `inner`, for the same neighbouring data sets."""
+
+    inner: Notion
+
+    @property
+    def adjacency(self) -> Adjacency:  # type: ignore[override]
+        return self.inner.adjacency
+
+    def relabelled(self, adjacency: Adjacency) -> Notion:
+        return replace(self, inner=self.inner.relabelled(adjacency))
+
+
+class Adjusted(Wrapped):
+    """A guarantee whose ε and δ are those of `inner`, or nearly: its estimates steer as well.
+
+    A Gaussian release before composes with `inner`, and both together are adjusted.
+    """
+
+    def epsilon_estimate(self, log_delta: float) -> float:
+        return self.inner.epsilon_estimate(log_delta)
+
+    def log_delta_estimate(self, epsilon: float) -> float:
+        return self.inner.log_delta_estimate(epsilon)
+
+    def _after(self, mu: float) -> Notion:
+        return replace(self, inner=self.inner.after(mu))
 
 
 def refuse_caveats(caveats: tuple[Fact, ...]) -> None:
@@ -156,7 +189,7 @@ def refuse_caveats(caveats: tuple[Fact, ...]) -> None:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class WithCaveats(Notion):
-    """What would be guaranteed if an execution had no defects: it answers with numbers, and nothing is derived from it.
+    """The guarantee if an execution had no defects, which it has: it answers with numbers, and nothing is derived from it.
 
     Composition, groups, other adjacencies, selections and exports read the curve through `as_notion` or the methods below,
     all of which refuse: a derivation that forgets to ask for caveats fails instead of losing them.
@@ -197,11 +230,11 @@ class WithCaveats(Notion):
     def relabelled(self, adjacency: Adjacency) -> Notion:
         return self.as_notion().relabelled(adjacency)
 
-    def _log_delta(self, epsilons: Floats) -> Floats:
-        return self.as_notion()._log_delta(epsilons)
+    def log_delta(self, epsilons: Floats) -> Floats:
+        return self.as_notion().log_delta(epsilons)
 
-    def _epsilon(self, log_deltas: Floats) -> Floats:
-        return self.as_notion()._epsilon(log_deltas)
+    def epsilon_at_log(self, log_deltas: Floats) -> Floats:
+        return self.as_notion().epsilon_at_log(log_deltas)
 
     def _tradeoff(self, type_i_errors: Floats) -> Floats:
         return self.as_notion()._tradeoff(type_i_errors)
@@ -224,7 +257,7 @@ def without_caveats(notion: Notion) -> Notion:
 
 
 def renyi_to_log_delta(order: ArrayLike, divergence: ArrayLike, epsilon: ArrayLike) -> Floats:
-    """log δ at ε from one Rényi bound: the better of two, each ≤ Mironov's e^{(α−1)(ρ − ε)}.
+    """Return log δ at ε from one Rényi bound: the better of two, each ≤ Mironov's e^{(α−1)(ρ − ε)}.
 
     Balle et al. 2020, Theorem 21: δ = e^{(α−1)(ρ−ε)}·(1 − 1/α)^{α−1}/α.
     Asoodeh et al. 2021, Lemma 1: δ = (e^{(α−1)ρ} − 1)/(α·(e^{(α−1)ε} − 1)), better for small divergences.
@@ -238,7 +271,7 @@ def renyi_to_log_delta(order: ArrayLike, divergence: ArrayLike, epsilon: ArrayLi
 
 
 def renyi_to_epsilon(order: ArrayLike, divergence: ArrayLike, log_delta: ArrayLike) -> Floats:
-    """ε at δ from one Rényi bound: the two formulas of `renyi_to_log_delta`, inverted."""
+    """Return ε at δ from one Rényi bound: the two formulas of `renyi_to_log_delta`, inverted."""
     order, divergence, log_delta = (np.asarray(x, float) for x in (order, divergence, log_delta))
     excess = order - 1
     balle = divergence + np.log1p(-1 / order) - (log_delta + np.log(order)) / excess
@@ -247,7 +280,7 @@ def renyi_to_epsilon(order: ArrayLike, divergence: ArrayLike, log_delta: ArrayLi
 
 
 def concentrated_to_log_delta(rho: ArrayLike, epsilon: ArrayLike) -> Floats:
-    """log δ at ε for a divergence of ρ·order at every order.
+    """Return log δ at ε for a divergence of ρ·order at every order.
 
     Bun and Steinke 2016, Lemma 3.5, before its last estimates: P(L > x) ≤ e^{−(x−ρ)²/4ρ} for x ≥ ρ, integrated against
     e^{ε−x}: δ ≤ √(πρ)·e^{−(ε−ρ)²/4ρ}·erfcx((ε + ρ)/(2√ρ)), valid for ε ≥ ρ.
@@ -258,14 +291,14 @@ def concentrated_to_log_delta(rho: ArrayLike, epsilon: ArrayLike) -> Floats:
 
 
 def profile_to_tradeoff(epsilons: Floats, deltas: Floats, type_i_errors: Floats) -> Floats:
-    """f(α) = max over the given ε of 0, 1 − δ − e^ε·α and e^{−ε}(1 − δ − α)."""
+    """Return f(α) = max over the given ε of 0, 1 − δ − e^ε·α and e^{−ε}(1 − δ − α)."""
     alpha = type_i_errors[:, None]
     lines = np.maximum(1 - deltas - np.exp(epsilons) * alpha, np.exp(-epsilons) * (1 - deltas - alpha))
     return np.maximum(lines.max(axis=1), 0.0)
 
 
 def tradeoff_to_delta(type_i_errors: Floats, type_ii_errors: Floats, epsilons: Floats) -> Floats:
-    """δ(ε) = sup_α 1 − f(α) − e^ε·α, for f known at increasing points only.
+    """Return δ(ε) = sup_α 1 − f(α) − e^ε·α, for f known at increasing points only.
 
     Between two points f is at least its value at the right one, which is all that a decreasing function promises.
     """
@@ -273,7 +306,7 @@ def tradeoff_to_delta(type_i_errors: Floats, type_ii_errors: Floats, epsilons: F
 
 
 def polygon_to_delta(type_i_errors: Floats, type_ii_errors: Floats, epsilons: Floats) -> Floats:
-    """δ(ε) = sup_α 1 − f(α) − e^ε·α for a polygon f: the supremum is at a vertex."""
+    """Return δ(ε) = sup_α 1 − f(α) − e^ε·α for a polygon f: the supremum is at a vertex."""
     gains, deltas = 1 - type_ii_errors, np.empty_like(epsilons)
     with np.errstate(over="ignore", invalid="ignore"):
         for i, slope in enumerate(np.exp(epsilons)):
@@ -282,6 +315,6 @@ def polygon_to_delta(type_i_errors: Floats, type_ii_errors: Floats, epsilons: Fl
 
 
 def log_expm1(x: Floats) -> Floats:
-    """log(e^x − 1), for x of any size."""
+    """Return log(e^x − 1), for x of any size."""
     with np.errstate(divide="ignore", over="ignore"):
         return np.where(x > 1, x + np.log1p(-np.exp(-np.maximum(x, 1.0))), np.log(np.expm1(np.minimum(x, 1.0))))

@@ -66,14 +66,14 @@ class Profile(Notion):
         """The ε at which it was given; none for a function."""
         return None if self._points is None else self._points[0]
 
-    def _log_delta(self, epsilons: Floats) -> Floats:
+    def log_delta(self, epsilons: Floats) -> Floats:
         with np.errstate(divide="ignore"):
             return np.log(self._deltas(epsilons))
 
-    def _epsilon(self, log_deltas: Floats) -> Floats:
-        """By a table of what it says, between whose entries a search goes on; where there is none, by a search alone."""
+    def epsilon_at_log(self, log_deltas: Floats) -> Floats:
+        """Search for ε between two points of the profile; from scratch, if it has none."""
         if self._points is None:
-            return super()._epsilon(log_deltas)
+            return super().epsilon_at_log(log_deltas)
         epsilons, logs = self._inverse
         after = np.searchsorted(-logs, -log_deltas)  # the first entry that is small enough
         high = np.append(epsilons, np.inf)[after]
@@ -82,24 +82,24 @@ class Profile(Notion):
         found = np.where(after == 0, 0.0, np.inf)
         if inside.any():
             targets = log_deltas[inside]
-            found[inside] = decreasing_root(lambda x: self._log_delta(x) - targets, low[inside], high[inside])
+            found[inside] = decreasing_root(lambda x: self.log_delta(x) - targets, low[inside], high[inside])
         return np.where(found < FARTHEST, found, np.inf)
 
     @cached_property
     def _inverse(self) -> tuple[Floats, Floats]:
         """ε and log δ at the corners of the profile."""
         epsilons = np.unique(np.append(0.0, self._points[0] if self._points else []))
-        return epsilons, np.minimum.accumulate(self._log_delta(epsilons))
+        return epsilons, np.minimum.accumulate(self.log_delta(epsilons))
 
     def epsilon_estimate(self, log_delta: float) -> float:
-        """Between points: they are as quick to look at as any estimate."""
+        """Return ε between two points, which are as quick to look at as any estimate."""
         if self._points is None:
             return 0.0
         epsilons, logs = self._inverse
         return float(np.interp(-log_delta, -logs, epsilons, right=np.inf))
 
     def log_delta_estimate(self, epsilon: float) -> float:
-        return np.nan if self._points is None else float(self._log_delta(np.array([epsilon]))[0])
+        return np.nan if self._points is None else float(self.log_delta(np.array([epsilon]))[0])
 
     def _deltas(self, epsilons: Floats) -> Floats:
         if self._function is None:
@@ -130,7 +130,7 @@ class Profile(Notion):
 
     @cached_property
     def _table(self) -> tuple[Floats, Floats]:
-        """The points themselves, where there are points: a kink lies on one of them."""
+        """The table of every guarantee, with the points of the profile if it has any: a kink lies on one of them."""
         epsilons, deltas = super()._table
         if self._points is None:
             return epsilons, deltas
@@ -205,7 +205,7 @@ class TradeOff(Notion):
         following = np.searchsorted(self._type_i_errors, type_i_errors)
         return np.append(self._type_ii_errors, 0.0)[following]
 
-    def _log_delta(self, epsilons: Floats) -> Floats:
+    def log_delta(self, epsilons: Floats) -> Floats:
         with np.errstate(divide="ignore"):
             to_delta = polygon_to_delta if self._is_polygon else tradeoff_to_delta
             return np.log(np.minimum(to_delta(self._type_i_errors, self._type_ii_errors, epsilons) + _ROUNDING, 1.0))
@@ -229,7 +229,7 @@ def _checked_curve(type_i_errors: ArrayLike | None, type_ii_errors: ArrayLike | 
 
 
 def _below_convex(alphas: Floats, betas: Floats) -> tuple[Floats, Floats]:
-    """Vertices of a polygon below every convex, decreasing function through the points, from 0 to the last of them.
+    """Return vertices of a polygon below every convex, decreasing function through the points, from 0 to the last of them.
 
     Between two points it follows the chord before them, then the chord after them; they meet at a corner.
     """
@@ -270,22 +270,22 @@ class BoundedRange(Notion):
 
     @cached_property
     def _raised(self) -> float:
-        """By far more than what a difference to an ε is rounded by; δ grows with the width."""
+        """The width, raised by far more than a difference to an ε is rounded by: δ grows with it."""
         return up(self.width)
 
-    def _log_delta(self, epsilons: Floats) -> Floats:
+    def log_delta(self, epsilons: Floats) -> Floats:
         left = self._raised - epsilons
         logs = epsilons + 2 * log_expm1(np.maximum(left, _LEAST) / 2) - log_expm1(np.array(self._raised))
         return np.where(left > 0, np.minimum(logs + 1e-14 * (1 + np.abs(logs) + epsilons), 0.0), -np.inf)
 
-    def _epsilon(self, log_deltas: Floats) -> Floats:
-        """e^{ε/2} = e^{width/2} − √(δ(e^width − 1))."""
+    def epsilon_at_log(self, log_deltas: Floats) -> Floats:
+        """Solve e^{ε/2} = e^{width/2} − √(δ(e^width − 1))."""
         lost = np.exp(log_deltas / 2) * math.sqrt(-math.expm1(-self._raised)) * (1 - 1e-12)
         return np.maximum(up(self._raised + 2 * np.log1p(-lost)), 0.0)
 
     @cached_property
     def _table(self) -> tuple[Floats, Floats]:
-        """With the ε beyond which δ is 0, if that is within the range of a table."""
+        """The table of every guarantee, with the ε beyond which δ is 0 if that is within its range."""
         epsilons, deltas = super()._table
         if self._raised > LARGEST_TABLED:
             return epsilons, deltas

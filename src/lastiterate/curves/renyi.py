@@ -70,7 +70,7 @@ class RenyiDP(Notion):
         return np.array(self.divergences)[np.searchsorted(known, orders)]
 
     def _after(self, mu: float) -> RenyiDP:
-        """Divergences add up."""
+        """Compose by adding divergences."""
         if self.rho is not None:
             return RenyiDP(rho=up(self.rho + mu**2 / 2, operations=5), adjacency=self.adjacency)
         orders = np.array(self.orders)
@@ -82,7 +82,7 @@ class RenyiDP(Notion):
             return np.array(self.orders)[:, None], np.array(self.divergences)[:, None]
         return DEFAULT_ORDERS[:, None], self.rho * DEFAULT_ORDERS[:, None]
 
-    def _log_delta(self, epsilons: Floats) -> Floats:
+    def log_delta(self, epsilons: Floats) -> Floats:
         if self.rho == 0 or (self.rho is None and max(self.divergences) == 0):
             return np.full_like(epsilons, -np.inf)
         orders, divergences = self._curve()
@@ -97,9 +97,9 @@ class RenyiDP(Notion):
             log_deltas = np.minimum(log_deltas, concentrated_to_log_delta(up(self.rho, operations=500), epsilons))
         return np.minimum(log_deltas + 1e-13 * (1 + np.abs(np.maximum(log_deltas, -1e300))), 0.0)  # −∞ stays −∞
 
-    def _epsilon(self, log_deltas: Floats) -> Floats:
+    def epsilon_at_log(self, log_deltas: Floats) -> Floats:
         if self.rho is not None:
-            return super()._epsilon(log_deltas)
+            return super().epsilon_at_log(log_deltas)
         orders, divergences = self._curve()
         epsilons = renyi_to_epsilon(orders, divergences, log_deltas).min(axis=0)
         return up(epsilons, operations=500) + 1e-15

@@ -45,21 +45,21 @@ class SampledStep:
         return replace(self, mu=max(self.mu, _SMALLEST_MU), inclusion=max(self.inclusion, _SMALLEST_INCLUSION))
 
     def ratio(self, shape: Shape) -> Ratio | MixedRatio:
-        """log dP/dQ of the pair that dominates it."""
+        """Return log dP/dQ of the pair that dominates it."""
         return self.plain_ratio(shape)
 
     def plain_ratio(self, shape: Shape) -> Ratio:
-        """That of a step whose sensitivity is mu."""
+        """Return log dP/dQ of a step whose sensitivity is mu."""
         return Ratio(shape, self.mu / 2 if shape is MIXTURE_OVER_MIRROR else self.mu, self.inclusion)
 
     def log_delta_above(self, epsilons: Floats) -> Floats:
-        """δ(ε) = q·θ_{ε'}(μ) with e^{ε'} = 1 + (e^ε − 1)/q, rounded up: for ε ≥ 0 the worse order of the pair."""
+        """Return log q·θ_{ε'}(μ) with e^{ε'} = 1 + (e^ε − 1)/q, rounded up: for ε ≥ 0 the worse order of the pair."""
         # A threshold that is rounded down gives a gap that is rounded up.
         inner = down(self._inner_epsilon(epsilons), operations=5)
         return math.log(self.inclusion) + log_gap_above(inner, self.mu) + 1e-15
 
     def log_delta_below(self, epsilons: Floats) -> Floats:
-        """The same, rounded down."""
+        """Return log δ(ε) of the worse order, rounded down."""
         inner = up(self._inner_epsilon(epsilons), operations=5)
         return math.log(self.inclusion) + log_gap_below(inner, self.mu) - 1e-15
 

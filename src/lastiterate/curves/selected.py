@@ -10,20 +10,18 @@ profiles of one trial at shifted ε. Proof: docs/proofs.md.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from lastiterate.curves.adjacency import Adjacency
 from lastiterate.curves.gaussian import GaussianDP
 from lastiterate.curves.gaussian_cover import tabled
-from lastiterate.curves.minimum import Least
-from lastiterate.curves.notion import Notion
+from lastiterate.curves.minimum import ForEachDepth, Least
+from lastiterate.curves.notion import Notion, Wrapped
 from lastiterate.curves.profile import Profile
 from lastiterate.curves.renyi import DEFAULT_ORDERS, RenyiDP
-from lastiterate.curves.transformed import ForEachDepth
 from lastiterate.curves.trials import NegativeBinomial, PoissonTrials, Trials
 from lastiterate.errors import INSIDE_UNIT, POSITIVE, Unavailable, checked_number, must_be, shown
 from lastiterate.numerics.arrays import ROUNDOFF, Floats, lower_hull
@@ -35,18 +33,10 @@ _POINTS = 1025  # of f', a geometric grid: the error falls with their square
 
 
 @dataclass(frozen=True, eq=False)
-class Selected(Notion):
-    """Of the best of so many trials, where one trial is quick to ask."""
+class Selected(Wrapped):
+    """The guarantee of the best of a random number of trials, given `inner`, that of one trial, which is quick to ask."""
 
-    trial: Notion
     trials: Trials
-
-    @property
-    def adjacency(self) -> Adjacency:  # type: ignore[override]
-        return self.trial.adjacency
-
-    def relabelled(self, adjacency: Adjacency) -> Notion:
-        return replace(self, trial=self.trial.relabelled(adjacency))
 
     @cached_property
     def pieces(self) -> tuple[Floats, Floats]:
@@ -60,14 +50,14 @@ class Selected(Notion):
         return np.log(slopes), up(weights)
 
     def _heights(self) -> tuple[Floats, Floats]:
-        """f' on one data set, increasing, and a lower bound on f' on the other; between two of them both are chords.
+        """Return f' on one data set, increasing, and a lower bound on f' on the other; between two of them both are chords.
 
         f' and T are convex, so that f'(T) lies above the continuation of the chord to its left; and it increases.
         """
         falls = np.linspace(float(self.trials.fall(np.ones(1))[0]), 0.0, _POINTS)
         tails = np.clip(self.trials.tail(falls), 0.0, 1.0)
         tails[0], tails[-1] = 1.0, 0.0
-        worse = np.asarray(self.trial.tradeoff(tails))
+        worse = np.asarray(self.inner.tradeoff(tails))
         other = self.trials.mean * np.exp(-self.trials.fall(1 - worse))
         steps = -np.diff(tails)
         continued = other[1:-1] + np.diff(other)[:-1] * steps[1:] / steps[:-1]
@@ -76,17 +66,17 @@ class Selected(Notion):
         lower = np.concatenate([other[:1], other[:1], np.maximum(down(continued, by=doubt), down(other[1:-1]))])
         return self.trials.mean * np.exp(-falls), down(lower, by=1e-12)
 
-    def _log_delta(self, epsilons: Floats) -> Floats:
+    def log_delta(self, epsilons: Floats) -> Floats:
         log_slopes, weights = self.pieces
         levels = epsilons[:, None] + log_slopes
         levels = levels - 8 * ROUNDOFF * (epsilons[:, None] + np.abs(log_slopes))
-        logs = np.logaddexp.reduce(log_delta_anywhere(self.trial, levels) + np.log(weights), axis=1)
+        logs = np.logaddexp.reduce(log_delta_anywhere(self.inner, levels) + np.log(weights), axis=1)
         return np.minimum(logs + ROUNDOFF * (2 * weights.size + 8 + 2 * np.abs(np.maximum(logs, -1e300))), 0.0)
 
 
 def log_delta_anywhere(notion: Notion, epsilons: Floats) -> Floats:
-    """log δ(ε) also below 0, where the other order of the data sets tells: δ(−ε) = 1 − e^{−ε}(1 − δ(ε))."""
-    logs = notion._log_delta(np.abs(epsilons).ravel()).reshape(epsilons.shape)
+    """Return log δ(ε) for ε of either sign; below 0 by the other order of the data sets: δ(−ε) = 1 − e^{−ε}(1 − δ(ε))."""
+    logs = notion.log_delta(np.abs(epsilons).ravel()).reshape(epsilons.shape)
     sizes = np.minimum(np.abs(epsilons), 700.0)
     with np.errstate(divide="ignore"):
         mirrored = np.log(up(-np.expm1(-sizes) + np.exp(-sizes + np.minimum(logs, 0.0))))
@@ -96,17 +86,16 @@ def log_delta_anywhere(notion: Notion, epsilons: Floats) -> Floats:
 # The best of a random number of trials in Rényi divergences: Papernot and Steinke 2022, Theorems 2 and 6.
 #
 # At every order α the divergence is at most ρ(α) + c(α) + log(mean)/(α − 1), where c(α) bounds by how much f' can differ
-# on
-# the two data sets. Proofs, also for numbers of trials that may be 0 or are less than 1 on average: docs/proofs.md.
+# on the two data sets. Proofs, also for numbers of trials that may be 0 or are less than 1 on average: docs/proofs.md.
 
 
 def has_divergences(notion: Notion) -> bool:
-    """Whether it knows Rényi divergences at once."""
+    """Whether a guarantee knows its Rényi divergences at once."""
     return isinstance(notion, GaussianDP | RenyiDP)
 
 
 def selected_renyi(trial: Notion, trials: Trials) -> RenyiDP:
-    """The curve of the best of so many trials, at the orders of one trial."""
+    """Return the Rényi curve of the best of a random number of trials, at the orders of one trial."""
     known = np.array(trial.orders) if isinstance(trial, RenyiDP) and trial.rho is None else DEFAULT_ORDERS
     divergences = np.asarray(trial.rdp(known))
     paid = _difference(trial, trials, known, divergences) + math.log(trials.mean) / (known - 1)
@@ -116,6 +105,7 @@ def selected_renyi(trial: Notion, trials: Trials) -> RenyiDP:
 
 
 def _difference(trial: Notion, trials: Trials, orders: Floats, divergences: Floats) -> Floats:
+    """Return c at these orders: how much f' may differ on the two data sets, ∞ where no bound is known."""
     match trials:
         case NegativeBinomial():
             least = ((1 - 1 / orders) * divergences - math.log(trials.stop) / orders).min()
@@ -138,7 +128,10 @@ _LARGEST_DELTA = 0.5
 
 
 def best_of_trials(one: Notion, trials: Trials) -> Notion:
-    """From the profile of one trial, and from its Rényi divergences where these are known (docs/proofs.md)."""
+    """Return the guarantee of the best of these trials: from the profile of one, and its Rényi divergences if known.
+
+    Proofs: docs/proofs.md.
+    """
     if isinstance(one, GaussianDP) and one.mu == 0:
         return one  # nothing depends on the data
     by_profile = Selected(one, trials) if _is_quick(one) else SelectedByTables(one, trials)
@@ -148,33 +141,21 @@ def best_of_trials(one: Notion, trials: Trials) -> Notion:
 
 
 def _is_quick(notion: Notion) -> bool:
-    """And has a convex trade-off function."""
+    """Whether a guarantee answers many questions at once, and has a convex trade-off function."""
     return isinstance(notion, GaussianDP) or (isinstance(notion, Profile) and notion.points is not None)
 
 
 @dataclass(frozen=True, eq=False)
-class SelectedByTables(ForEachDepth):
-    """Of the best of so many trials: by tables of one trial, each as deep as is asked."""
+class SelectedByTables(Wrapped, ForEachDepth):
+    """The guarantee of the best of a random number of trials, by tables of `inner`, that of one, as deep as is asked."""
 
-    trial: Notion
     trials: Trials
-    _known: dict[int, Notion] = field(default_factory=dict, init=False, repr=False)
 
-    @property
-    def adjacency(self) -> Adjacency:  # type: ignore[override]
-        return self.trial.adjacency
-
-    def relabelled(self, adjacency: Adjacency) -> Notion:
-        return replace(self, trial=self.trial.relabelled(adjacency))
-
-    def member(self, power: int) -> Notion:
-        if power not in self._known:
-            depth = _ENDS * self.exception(power) / max(self.trials.mean, 1.0)
-            table = tabled(self.trial, min(depth, _LARGEST_DELTA), raised=0.0)
-            epsilons, deltas = ([0.0], [1.0]) if table is None else table
-            profile = Profile(epsilons=epsilons, deltas=deltas, adjacency=self.adjacency)
-            self._known[power] = Selected(profile, self.trials)
-        return self._known[power]
+    def _make(self, power: int) -> Notion:
+        depth = _ENDS * self.exception(power) / max(self.trials.mean, 1.0)
+        table = tabled(self.inner, min(depth, _LARGEST_DELTA), raised=0.0)
+        epsilons, deltas = ([0.0], [1.0]) if table is None else table
+        return Selected(Profile(epsilons=epsilons, deltas=deltas, adjacency=self.adjacency), self.trials)
 
 
 # What each trial may spend, so that the best of a random number of them meets a target (ε, δ).
@@ -202,7 +183,7 @@ def largest_mu_per_trial(*, epsilon: float, delta: float, trials: Trials) -> flo
 
     def excess(fall: float) -> float:
         found = best_of_trials(GaussianDP(mu_at(fall)), trials)
-        return max(float(found._log_delta(np.array([epsilon]))[0]) - log_delta, -1e300)
+        return max(float(found.log_delta(np.array([epsilon]))[0]) - log_delta, -1e300)
 
     mu = mu_at(decreasing_crossing(excess, -_EITHER_WAY, _FARTHEST, 0.3, 0.2, _CLOSENESS)) if alone > 0 else 0.0
     if not (mu > 0 and float(best_of_trials(GaussianDP(mu), trials).epsilon(delta)) <= epsilon):
@@ -211,6 +192,7 @@ def largest_mu_per_trial(*, epsilon: float, delta: float, trials: Trials) -> flo
 
 
 def checked_trials(trials: Any) -> Trials:
+    """Return `trials` if it is a law of the number of trials; raise if not."""
     if not isinstance(trials, Trials):
         raise must_be("trials", "such as li.trials.Geometric(mean=10)", f"{shown(trials):.60}")
     return trials

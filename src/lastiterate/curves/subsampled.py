@@ -82,7 +82,7 @@ class SubsampledGaussians(Notion):
         return f"{sum(count for _, count in self.steps)} steps"
 
     def relabelled(self, adjacency: Adjacency) -> Notion:
-        """Only where the law of sampling stays the same: it depends on what the neighbour has instead of the record."""
+        """Relabel where the law of sampling stays the same: it depends on what the neighbour has instead of the record."""
         sampled = any(step.inclusion < 1 and step.sampling is POISSON for step, _ in self.steps)
         if sampled and adjacency.replaces != self.adjacency.replaces:
             raise Incompatible("sampled_adjacencies_differ", first=self.adjacency, other=adjacency)
@@ -94,7 +94,7 @@ class SubsampledGaussians(Notion):
 
     @cached_property
     def _is_clamped(self) -> bool:
-        """The lower ends are given up: what is computed is an upper bound only."""
+        """Whether lower ends are given up, so that what is computed is an upper bound only."""
         return self._is_swamped or any(step.clamped() != step for step, _ in self.steps)
 
     @property
@@ -104,7 +104,7 @@ class SubsampledGaussians(Notion):
 
     @cached_property
     def _is_swamped(self) -> bool:
-        """Plain Gaussian steps make ε astronomical, whatever sampling saves; or the steps are too many for its errors."""
+        """Whether plain steps make ε astronomical, whatever sampling saves, or the steps are too many for its errors."""
         too_many = sum(count for _, count in self.steps) > _MOST_STEPS
         return too_many or self._orders[0].variance > _LARGEST_VARIANCE
 
@@ -133,8 +133,8 @@ class SubsampledGaussians(Notion):
         mirrored = self.adjacency is REPLACE_ONE and step.sampling is POISSON
         return step if count == 1 and not others and not mirrored and not self._is_clamped else None
 
-    def _log_delta(self, epsilons: Floats) -> Floats:
-        """What is computed for these ε, or the δ of a smaller one that was found for it, if that is less."""
+    def log_delta(self, epsilons: Floats) -> Floats:
+        """Return log δ as computed, or as asked before where a smaller ε was found for it, if that is less."""
         found = self._computed_log_delta(epsilons)
         for log_delta, epsilon in self._answered.items():
             found = np.where(epsilons >= epsilon, np.minimum(found, log_delta), found)
@@ -142,7 +142,7 @@ class SubsampledGaussians(Notion):
 
     @cached_property
     def _answered(self) -> dict[float, float]:
-        """ε by log δ, as it was answered: the search for ε may have ended on a sharper bound than is drawn for that ε."""
+        """The answered ε by log δ: the search for ε may have ended on a sharper bound than is drawn for that ε."""
         return {}
 
     def _computed_log_delta(self, epsilons: Floats) -> Floats:
@@ -158,7 +158,7 @@ class SubsampledGaussians(Notion):
         return found
 
     def _log_delta_at(self, epsilon: float) -> float:
-        """The worst order; the usual one first, so that Chernoff's bound may settle the other."""
+        """Ask the usual worst order first, so that Chernoff's bound may settle the other."""
         without_sampling, sampled = self._without_sampling_at(np.array([epsilon]))
         if not sampled[0]:
             return float(without_sampling[0])
@@ -170,7 +170,7 @@ class SubsampledGaussians(Notion):
         return worst
 
     def _without_sampling_at(self, epsilons: Floats) -> tuple[Floats, NDArray[np.bool_]]:
-        """(log δ as if every batch had the record, where sampling is worth its work)."""
+        """Return log δ as if every batch had the record, and where sampling is worth its work."""
         without_sampling = log_gap_above(epsilons, self._mu_without_sampling)
         variance = self._orders[0].variance
         hopeless = variance / 2 > epsilons + _FAR * math.sqrt(variance)  # the plain steps alone make δ all but 1
@@ -178,7 +178,7 @@ class SubsampledGaussians(Notion):
 
     @property
     def without_sampling(self) -> GaussianDP:
-        """As if every batch had the record: never better than the guarantee itself."""
+        """The guarantee as if every batch had the record: never better than this one."""
         return GaussianDP(self._mu_without_sampling, self.adjacency)
 
     @property
@@ -188,20 +188,20 @@ class SubsampledGaussians(Notion):
 
     @property
     def is_slow(self) -> bool:
-        """Few steps leave atoms and kinks, which take a lattice."""
+        """Whether the steps are so few that they leave atoms and kinks, which take a lattice."""
         return sum(count for _, count in self.steps) <= _MANY_STEPS
 
     def delta_curve(self, epsilons: Floats, log_smallest: float) -> Floats:
-        """Upper bounds on δ at many ε, down to about this log δ: much quicker than `delta`, and nearly as sharp."""
+        """Return upper bounds on δ at many ε, down to about this log δ: much quicker than `delta`, and nearly as sharp."""
         epsilons = np.atleast_1d(checked_array("epsilons", epsilons, NON_NEGATIVE))
         if self._is_swamped:
             return np.asarray(self.delta(epsilons))
         logs = np.max([order.log_upper_curve(epsilons, log_smallest) for order in self._orders], axis=0)
         return up(np.exp(np.minimum(logs, log_gap_above(epsilons, self._mu_without_sampling))))
 
-    def _epsilon(self, log_deltas: Floats) -> Floats:
+    def epsilon_at_log(self, log_deltas: Floats) -> Floats:
         if self._single is not None:
-            return super()._epsilon(log_deltas)
+            return super().epsilon_at_log(log_deltas)
         found = np.array([self._epsilon_at(x) for x in log_deltas.tolist()])
         self._answered.update(zip(log_deltas.tolist(), found.tolist(), strict=True))
         for oldest in list(self._answered)[:-_MOST_ANSWERED]:
@@ -219,18 +219,18 @@ class SubsampledGaussians(Notion):
         return min(worst, self._by_basic_composition(log_delta))
 
     def _by_basic_composition(self, log_delta: float) -> float:
-        """Σ ε_i at δ/steps each: for a few steps deep in the tail this may beat a lattice."""
+        """Return Σ ε_i at δ/steps each: for a few steps deep in the tail this may beat a lattice."""
         total = sum(count for _, count in self.steps)
         if not 1 < total <= _FEW_STEPS or self.adjacency is REPLACE_ONE or self._is_clamped:
             return math.inf
         share = np.array([log_delta - math.log(total) - 1e-12])
-        alone = [SubsampledGaussians(((step, 1),), self.adjacency)._epsilon(share)[0] for step, _ in self.steps]
+        alone = [SubsampledGaussians(((step, 1),), self.adjacency).epsilon_at_log(share)[0] for step, _ in self.steps]
         return up(sum(count * float(e) for e, (_, count) in zip(alone, self.steps, strict=True)), operations=50)
 
     def bracket(self, delta: ArrayLike) -> tuple[Any, Any]:
-        """(lower, upper) bounds on the exact ε of this composition; `epsilon` is the upper one."""
+        """Return (lower, upper) bounds on the exact ε of this composition; `epsilon` is the upper one."""
         log_deltas = np.log(checked_array("delta", delta, INSIDE_UNIT)).ravel()
-        upper = self._epsilon(log_deltas)
+        upper = self.epsilon_at_log(log_deltas)
         return like_input(np.minimum(self._epsilon_lower(log_deltas, upper), upper), delta), like_input(upper, delta)
 
     def _epsilon_lower(self, log_deltas: Floats, upper: Floats) -> Floats:
@@ -243,15 +243,15 @@ class SubsampledGaussians(Notion):
         return abs(decreasing_root(lambda x: log_deltas - step.log_delta_below(-x), -upper, np.zeros_like(upper)))
 
     def _lower_of_largest(self, log_deltas: Floats) -> Floats:
-        """Releasing everything costs at least as much as one of the steps alone."""
+        """Return the ε that the largest step alone costs at least, as all steps together do."""
         largest = max((step for step, _ in self.steps), key=lambda step: (step.inclusion, step.mu))
         alone = SubsampledGaussians(((largest, 1),), self.adjacency)
         if alone._single is None or largest.inclusion == 1:
             return np.zeros_like(log_deltas)
-        return alone._epsilon_lower(log_deltas, alone._epsilon(log_deltas))
+        return alone._epsilon_lower(log_deltas, alone.epsilon_at_log(log_deltas))
 
     def delta_bracket(self, epsilon: ArrayLike) -> tuple[Any, Any]:
-        """(lower, upper) bounds on the exact δ; `delta` is the upper one."""
+        """Return (lower, upper) bounds on the exact δ; `delta` is the upper one."""
         epsilons = checked_array("epsilon", epsilon, NON_NEGATIVE).ravel()
         upper = np.asarray(self.delta(epsilons))
         logs = self._log_delta_lower(epsilons)
@@ -265,8 +265,8 @@ class SubsampledGaussians(Notion):
         return np.array([max(order.log_lower(x) for order in self._orders) for x in epsilons.tolist()])
 
     def log_delta_upper(self, epsilon: float) -> float:
-        """log of the certified upper bound on δ(ε)."""
-        return float(self._log_delta(np.array([checked_number("epsilon", epsilon, NON_NEGATIVE)]))[0])
+        """Return log of the certified upper bound on δ(ε)."""
+        return float(self.log_delta(np.array([checked_number("epsilon", epsilon, NON_NEGATIVE)]))[0])
 
     def epsilon_estimate(self, log_delta: float) -> float:
         """A quick ESTIMATE of ε(δ), by the saddle point: to place a grid, never to report."""
@@ -279,7 +279,7 @@ class SubsampledGaussians(Notion):
         return self._orders[0].log_estimate(checked_number("epsilon", epsilon, NON_NEGATIVE))
 
     def _after(self, mu: float) -> SubsampledGaussians:
-        """One more step, which sees every record."""
+        """Compose with one more step, which sees every record."""
         return merged(
             [(self, 1), (SubsampledGaussians(((SampledStep(mu, 1.0, POISSON), 1),), self.adjacency), 1)], self.adjacency
         )
@@ -357,22 +357,22 @@ class MixedStep(SampledStep):
         return [(step.clamped(), one) for step, one in steps]
 
     def ratio(self, shape: Shape) -> MixedRatio:
-        """That of each, and it is known which."""
+        """Return the ratios of all steps that may be drawn: it is known which was."""
         steps, shares = zip(*self.drawn, strict=True)
         return MixedRatio(tuple(one.plain_ratio(shape) for one in steps), shares)
 
     def log_delta_above(self, epsilons: Floats) -> Floats:
-        """The mean over what is drawn, rounded up."""
+        """Return log of the mean over what is drawn, rounded up."""
         total, doubt = self._mean(lambda one: one.log_delta_above(epsilons))
         return np.minimum(total + doubt, 0.0)
 
     def log_delta_below(self, epsilons: Floats) -> Floats:
-        """The same, rounded down."""
+        """Return log of the mean over what is drawn, rounded down."""
         total, doubt = self._mean(lambda one: one.log_delta_below(epsilons))
         return total - doubt
 
     def _mean(self, log_delta: Callable[[SampledStep], Floats]) -> tuple[Floats, Floats]:
-        """log Σ probability·δ, and what rounding may have moved it by."""
+        """Return log Σ probability·δ, and what rounding may have moved it by."""
         logs = [log_delta(one) + math.log(share) for one, share in self.drawn]
         total = np.maximum(np.logaddexp.reduce(logs, axis=0), _SMALLEST_LOG)
         return total, 1e-14 * (1 + np.abs(total))

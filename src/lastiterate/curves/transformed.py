@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -15,143 +14,82 @@ from lastiterate.curves.gaussian import GaussianDP
 from lastiterate.curves.gaussian_cover import apart, tabled
 from lastiterate.curves.hidden_participation import AveragedGaussianDP
 from lastiterate.curves.hidden_place import HiddenPlaceDP, log_gap_anywhere
-from lastiterate.curves.notion import Notion
+from lastiterate.curves.minimum import ForEachDepth, Least, Worst
+from lastiterate.curves.notion import Adjusted, Notion, Wrapped
 from lastiterate.curves.profile import Profile
 from lastiterate.errors import Unavailable
 from lastiterate.numerics.arrays import ROUNDOFF, Floats, lower_hull
 from lastiterate.numerics.normal_gap import log_gap_above, shift_below, threshold_above
 from lastiterate.numerics.rounding import down, up
 
-# A guarantee that holds but for an event of small probability that does not depend on the data.
+
+def _log_sum(log_deltas: Floats, lost: float | Floats, rounding: float = 1e-15) -> Floats:
+    """Return the logarithm of the sum of two probabilities, rounded up, given their logarithms; at most 0."""
+    together = np.logaddexp(log_deltas, lost)
+    return np.minimum(together + rounding * (1 + np.abs(together)), 0.0)
+
+
+# A guarantee that holds but for an event of small probability.
 
 
 @dataclass(frozen=True, eq=False)
-class _Nearly(Notion):
-    inner: Notion
+class Slackened(Adjusted):
+    """δ(ε) + slack: with failure probability `slack`, whatever the data, the mechanism is another one (joint convexity)."""
+
     slack: float
 
-    @property
-    def adjacency(self) -> Adjacency:  # type: ignore[override]
-        return self.inner.adjacency
+    def log_delta(self, epsilons: Floats) -> Floats:
+        return _log_sum(self.inner.log_delta(epsilons), math.log(self.slack), 4e-16)
 
-    def relabelled(self, adjacency: Adjacency) -> Notion:
-        return replace(self, inner=self.inner.relabelled(adjacency))
-
-    def _after(self, mu: float) -> Notion:
-        return replace(self, inner=self.inner.after(mu))
-
-    def epsilon_estimate(self, log_delta: float) -> float:
-        return self.inner.epsilon_estimate(log_delta)
-
-    def log_delta_estimate(self, epsilon: float) -> float:
-        return self.inner.log_delta_estimate(epsilon)
-
-
-class Slackened(_Nearly):
-    """δ(ε) + slack: with probability `slack` the mechanism is another one (joint convexity)."""
-
-    def _log_delta(self, epsilons: Floats) -> Floats:
-        together = np.logaddexp(self.inner._log_delta(epsilons), math.log(self.slack))
-        return np.minimum(together + 4e-16 * (1 + np.abs(together)), 0.0)
-
-    def _epsilon(self, log_deltas: Floats) -> Floats:
+    def epsilon_at_log(self, log_deltas: Floats) -> Floats:
         left = down(np.exp(log_deltas), operations=500) - self.slack
         found = np.full_like(log_deltas, np.inf)
         if (enough := left > 0).any():
-            found[enough] = self.inner._epsilon(np.log(left[enough]))
+            found[enough] = self.inner.epsilon_at_log(np.log(left[enough]))
         return found
 
 
-class NearlyAlways(_Nearly):
-    """δ(ε) + (1 + e^ε)·slack: either run is another one with probability `slack`, which may depend on the data."""
+@dataclass(frozen=True, eq=False)
+class NearlyAlways(Adjusted):
+    """δ(ε) + (1 + e^ε)·slack: either run is another one with failure probability `slack`, which may depend on the data."""
 
-    def _log_delta(self, epsilons: Floats) -> Floats:
-        lost = math.log(self.slack) + np.logaddexp(0.0, epsilons)
-        together = np.logaddexp(self.inner._log_delta(epsilons), lost)
-        return np.minimum(together + 1e-15 * (1 + np.abs(together)), 0.0)
+    slack: float
 
-    def _epsilon(self, log_deltas: Floats) -> Floats:
-        """A hundredth of δ for what may be lost, or half of it, or nothing is known."""
+    def _lost(self, epsilons: Floats) -> Floats:
+        """Return log (1 + e^ε)·slack."""
+        return np.asarray(math.log(self.slack) + np.logaddexp(0.0, epsilons))
+
+    def log_delta(self, epsilons: Floats) -> Floats:
+        return _log_sum(self.inner.log_delta(epsilons), self._lost(epsilons))
+
+    def epsilon_at_log(self, log_deltas: Floats) -> Floats:
+        """Spend a hundredth of δ, or half of it, on failures; ∞ where neither is enough."""
         found = np.full_like(log_deltas, np.inf)
         for share in (0.5, 0.01):
-            epsilons = self.inner._epsilon(log_deltas + math.log1p(-share) - 1e-12)
-            enough = math.log(self.slack) + np.logaddexp(0.0, epsilons) <= log_deltas + math.log(share) - 1e-12
+            epsilons = self.inner.epsilon_at_log(log_deltas + math.log1p(-share) - 1e-12)
+            enough = self._lost(epsilons) <= log_deltas + math.log(share) - 1e-12
             found = np.where(enough, np.minimum(found, epsilons), found)
         return found
 
 
 def with_slack(notion: Notion, slack: float) -> Notion:
-    """The guarantee itself where nothing can go wrong."""
+    """Return the guarantee with this failure probability added to δ; `notion` itself if that is 0."""
     return Slackened(notion, slack) if slack else notion
-
-
-# A guarantee that holds but for a probability which may be chosen: the best choice for what is asked.
-
-
-# Below δ, as powers of ten: what is left out costs little there, and a guarantee gets only slowly worse with them.
-_BELOW = 2.5
-_EVERY = 2  # so few powers are tried: halfway between two, either is within a part in a thousand of the best
-_LEAST, _MOST = 4, 300
-_DEEPEST = -60.0  # no smaller log δ is worth a member of its own
-
-
-class ForEachDepth(Notion):
-    """Many guarantees for one release, each made for some power of ten: the one that fits the δ in question is asked."""
-
-    @abstractmethod
-    def member(self, power: int) -> Notion:
-        """The guarantee that is made for δ a little above 10 to minus this."""
-
-    @staticmethod
-    def power(log_delta: float) -> int:
-        """Some powers of ten below this δ."""
-        wanted = -max(log_delta, -700.0) / math.log(10.0) + _BELOW
-        return min(max(_EVERY * math.ceil(wanted / _EVERY), _LEAST), _MOST)
-
-    @staticmethod
-    def exception(power: int) -> float:
-        return 10.0**-power
-
-    def _epsilon(self, log_deltas: Floats) -> Floats:
-        powers = np.array([self.power(one) for one in log_deltas.tolist()])
-        found = np.empty_like(log_deltas)
-        for power in np.unique(powers).tolist():
-            found[powers == power] = self.member(power)._epsilon(log_deltas[powers == power])
-        return found
-
-    def _log_delta(self, epsilons: Floats) -> Floats:
-        """By any of its members; the first tells which others are worth a look, and smaller δ ask for smaller exceptions."""
-        usual = self.power(math.log(1e-5))
-        first = self.member(usual)._log_delta(epsilons)
-        worth = {self.power(float(one)) for one in np.quantile(np.maximum(first, _DEEPEST), [0.0, 0.5, 1.0])}
-        others = sorted(worth - {usual})
-        found = np.min([first, *(self.member(power)._log_delta(epsilons) for power in others)], axis=0)
-        while (deeper := self.power(max(float(found.min()), _DEEPEST))) > max(worth) and self._felt(max(worth), found):
-            worth.add(deeper)
-            found = np.minimum(found, self.member(deeper)._log_delta(epsilons))
-        return np.asarray(found)
-
-    def _felt(self, power: int, found: Floats) -> bool:
-        """Whether the least δ is hardly more than the exception."""
-        return float(found.min()) < math.log(2 * self.exception(power))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ChosenSlack(ForEachDepth):
-    """`with_exception(p)` holds but for a probability p, which is added to δ; p is a power of ten that fits."""
+    """`with_exception(p)` but for a failure probability p, which is added to δ: a power of ten below the δ asked about."""
 
     with_exception: Callable[[float], Notion]
     adjacency: Adjacency = REPLACE_ONE
-    _known: dict[int, Notion] = field(default_factory=dict, init=False, repr=False)
 
-    def member(self, power: int) -> Notion:
-        if power not in self._known:
-            exception = self.exception(power)
-            try:
-                self._known[power] = with_slack(self.with_exception(exception), exception)
-            except Unavailable:
-                self._known[power] = Profile(epsilons=[0.0], deltas=[1.0])  # nothing is proved
-        return self._known[power]
+    def _make(self, power: int) -> Notion:
+        exception = self.exception(power)
+        try:
+            return with_slack(self.with_exception(exception), exception)
+        except Unavailable:
+            return Profile(epsilons=[0.0], deltas=[1.0])  # nothing is proved
 
     def _after(self, mu: float) -> ChosenSlack:
         return replace(self, with_exception=lambda exception: self.with_exception(exception).after(mu))
@@ -166,60 +104,45 @@ less would leave more for δ."""
 
 
 @dataclass(frozen=True, eq=False)
-class Displaced(Notion):
-    """On either data set, what is computed and what is accounted for are `displacement`-GDP apart.
+class Displaced(Adjusted):
+    """The guarantee of what is computed, which on either data set is `displacement`-GDP away from what is accounted for.
 
     With a = 16·displacement, or 0: δ'(ε + 2a) ≤ e^a·δ(ε) + (1 + e^{a+ε})·θ_a(displacement), by the triangle inequality
     E_{a+b}(P‖R) ≤ E_a(P‖Q) + e^a·E_b(Q‖R), twice.
     """
 
-    inner: Notion
     displacement: float
-
-    @property
-    def adjacency(self) -> Adjacency:  # type: ignore[override]
-        return self.inner.adjacency
-
-    def relabelled(self, adjacency: Adjacency) -> Notion:
-        return replace(self, inner=self.inner.relabelled(adjacency))
-
-    def _after(self, mu: float) -> Notion:
-        """What came before was computed as it is, so that both together are displaced no farther."""
-        return replace(self, inner=self.inner.after(mu))
-
-    def epsilon_estimate(self, log_delta: float) -> float:
-        return self.inner.epsilon_estimate(log_delta)
-
-    def log_delta_estimate(self, epsilon: float) -> float:
-        return self.inner.log_delta_estimate(epsilon)
 
     @property
     def _moved(self) -> float:
         return _FAR * self.displacement
 
-    def _log_delta(self, epsilons: Floats) -> Floats:
+    def log_delta(self, epsilons: Floats) -> Floats:
         before = np.maximum(epsilons - 2 * self._moved, 0.0)
         far = np.where(epsilons >= 2 * self._moved, self._farther(before, self._moved), 0.0)
         return np.minimum(far, self._farther(epsilons, 0.0))
 
     def _farther(self, epsilons: Floats, moved: float) -> Floats:
-        """log δ' at ε + 2a, with this a."""
-        together = np.logaddexp(self.inner._log_delta(epsilons) + moved, self._lost(epsilons, moved))
-        return np.minimum(together + 1e-15 * (1 + np.abs(together)), 0.0)
+        """Return log δ' at ε + 2a, for a = `moved`."""
+        return _log_sum(self.inner.log_delta(epsilons) + moved, self._lost(epsilons, moved))
 
     def _lost(self, epsilons: Floats, moved: float) -> Floats:
+        """Return log (1 + e^{a+ε})·θ_a(displacement), for a = `moved`."""
         apart = float(log_gap_above(np.array([moved]), self.displacement)[0])
         return apart + np.logaddexp(0.0, moved + epsilons)
 
-    def _epsilon(self, log_deltas: Floats) -> Floats:
-        """Almost all of δ for the guarantee itself; where what is lost does not fit into the rest, nothing is known."""
-        found = self.inner._epsilon(log_deltas - self._moved - 1e-9)
+    def epsilon_at_log(self, log_deltas: Floats) -> Floats:
+        """Spend almost all of δ on `inner`; ∞ where what the displacement adds does not fit into the rest."""
+        found = self.inner.epsilon_at_log(log_deltas - self._moved - 1e-9)
         fits = self._lost(found, self._moved) <= log_deltas + math.log(5e-10)
         return np.where(fits, found + 2 * self._moved, np.inf)
 
 
 def as_computed(notion: Notion, displacement: float) -> Notion:
-    """The guarantee of what is computed; Gaussian ones stay Gaussian, because the distances add up."""
+    """Return the guarantee of what is computed, displaced from what is accounted for; a Gaussian one stays Gaussian.
+
+    The μ of both distances add up.
+    """
     if displacement == 0:
         return notion
     if isinstance(notion, GaussianDP):
@@ -238,12 +161,9 @@ def as_computed(notion: Notion, displacement: float) -> Notion:
 # A guarantee together with what a Gaussian mechanism released before, on whose outcome it may depend.
 #
 # Whatever that outcome, δ(ε) bounds the release that follows. With L ~ N(μ²/2, μ²), the loss of the Gaussian mechanism,
-# both
-# together have the profile E δ(ε − L) at most. Points of δ have chords above it: they are the profile of a loss with
-# atoms of
-# mass m_i at ε_i, whose own is Σ m_i·(1 − e^{ε − ε_i})₊. With the Gaussian it is Σ m_i·θ_{ε − ε_i}(μ): no term is
-# negative, so
-# that small δ keep their digits. Proof: docs/proofs.md.
+# both together have the profile E δ(ε − L) at most. Points of δ have chords above it: they are the profile of a loss with
+# atoms of mass m_i at ε_i, whose own is Σ m_i·(1 − e^{ε − ε_i})₊. With the Gaussian it is Σ m_i·θ_{ε − ε_i}(μ): no term
+# is negative, so that small δ keep their digits. Proof: docs/proofs.md.
 
 
 _OTHERWISE = (1e-3, 0.1, 0.9)  # δ that a table goes down to, where the guarantee never gets below the one that is asked
@@ -253,33 +173,22 @@ _FEW_QUESTIONS = 6  # each takes its time on a lattice
 
 
 @dataclass(frozen=True, eq=False)
-class AfterGaussian(ForEachDepth):
+class AfterGaussian(Wrapped, ForEachDepth):
     """`inner` and a Gaussian mechanism with this mu before it: by tables of `inner`, each as deep as is asked."""
 
-    inner: Notion
     mu: float
-    _known: dict[int, Notion] = field(default_factory=dict, init=False, repr=False)
-
-    @property
-    def adjacency(self) -> Adjacency:  # type: ignore[override]
-        return self.inner.adjacency
-
-    def relabelled(self, adjacency: Adjacency) -> Notion:
-        return replace(self, inner=self.inner.relabelled(adjacency))
 
     def _after(self, mu: float) -> Notion:
         return replace(self, mu=up(math.hypot(self.mu, mu), operations=5))
 
-    def member(self, power: int) -> Notion:
-        if power not in self._known:
-            depths = (self.exception(power), *_OTHERWISE)
-            tables = (tabled(self.inner, depth, raised=0.0) for depth in depths)
-            points = next((table for table in tables if table is not None), (np.zeros(1), np.ones(1)))
-            self._known[power] = AtomsAndGaussian(*atoms(*points), self.mu, self.adjacency)
-        return self._known[power]
+    def _make(self, power: int) -> Notion:
+        depths = (self.exception(power), *_OTHERWISE)
+        tables = (tabled(self.inner, depth, raised=0.0) for depth in depths)
+        points = next((table for table in tables if table is not None), (np.zeros(1), np.ones(1)))
+        return AtomsAndGaussian(*atoms(*points), self.mu, self.adjacency)
 
     def epsilon_estimate(self, log_delta: float) -> float:
-        """As if `inner` were Gaussian."""
+        """Estimate ε as if `inner` were Gaussian."""
         alone = self.inner.epsilon_estimate(log_delta)
         if not 0 < alone < math.inf:
             return alone
@@ -291,12 +200,12 @@ class AfterGaussian(ForEachDepth):
             return alone
         return float(log_gap_above(epsilon, math.hypot(float(shift_below(alone, epsilon)), self.mu)))
 
-    def _epsilon(self, log_deltas: Floats) -> Floats:
-        """Where ε is too large for a table: each half of δ by itself."""
-        found = super()._epsilon(log_deltas)
+    def epsilon_at_log(self, log_deltas: Floats) -> Floats:
+        """Ask the tables; where ε is too large for one, add what `inner` and the Gaussian need at half of δ each."""
+        found = super().epsilon_at_log(log_deltas)
         if np.isinf(found).any():
             halved = log_deltas - _LOG_TWO
-            found = np.minimum(found, up(self.inner._epsilon(halved) + threshold_above(halved, self.mu)))
+            found = np.minimum(found, up(self.inner.epsilon_at_log(halved) + threshold_above(halved, self.mu)))
         return found
 
 
@@ -304,38 +213,33 @@ class AfterGaussian(ForEachDepth):
 class AfterLosses(AfterGaussian):
     """`losses` are those of `inner`, in both orders of the data sets; `otherwise` holds for the same release, too.
 
-    A few questions are answered by them, on their lattice, many by a table.
+    A few questions are answered on the lattice of the losses, many by a table.
     """
 
     losses: Callable[[], tuple[Notion, Notion]]
     otherwise: Notion | None = None
 
     @cached_property
-    def _orders(self) -> list[Notion]:
-        return [order.after(self.mu) for order in self.losses()]
-
-    @cached_property
-    def _other(self) -> list[Notion]:
-        return [] if self.otherwise is None else [self.otherwise.after(self.mu)]
+    def _by_losses(self) -> Notion:
+        """The worse of both orders of the data sets, or what holds otherwise."""
+        worse = Worst(tuple(order.after(self.mu) for order in self.losses()), self.adjacency)
+        return worse if self.otherwise is None else Least((worse, self.otherwise.after(self.mu)), self.adjacency)
 
     def relabelled(self, adjacency: Adjacency) -> Notion:
         other = None if self.otherwise is None else self.otherwise.relabelled(adjacency)
         return replace(self, inner=self.inner.relabelled(adjacency), otherwise=other)
 
-    def _log_delta(self, epsilons: Floats) -> Floats:
-        if epsilons.size > _FEW_QUESTIONS:
-            return super()._log_delta(epsilons)
-        worse = np.max([order._log_delta(epsilons) for order in self._orders], axis=0)
-        return np.min([worse, *(other._log_delta(epsilons) for other in self._other)], axis=0)
+    def log_delta(self, epsilons: Floats) -> Floats:
+        many = epsilons.size > _FEW_QUESTIONS
+        return super().log_delta(epsilons) if many else self._by_losses.log_delta(epsilons)
 
-    def _epsilon(self, log_deltas: Floats) -> Floats:
-        worse = np.max([order._epsilon(log_deltas) for order in self._orders], axis=0)
-        return np.min([worse, *(other._epsilon(log_deltas) for other in self._other)], axis=0)
+    def epsilon_at_log(self, log_deltas: Floats) -> Floats:
+        return self._by_losses.epsilon_at_log(log_deltas)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class AtomsAndGaussian(Notion):
-    """Mass masses[i] at the loss losses[i], `infinite` at +∞; and the loss of a Gaussian mechanism with this mu."""
+    """A loss with mass masses[i] at losses[i] and `infinite` at +∞, plus the loss of a Gaussian mechanism with this mu."""
 
     losses: Floats
     masses: Floats
@@ -343,7 +247,7 @@ class AtomsAndGaussian(Notion):
     mu: float
     adjacency: Adjacency
 
-    def _log_delta(self, epsilons: Floats) -> Floats:
+    def log_delta(self, epsilons: Floats) -> Floats:
         with np.errstate(divide="ignore"):
             weights, rest = np.log(self.masses), np.log(self.infinite)
         levels = epsilons[:, None] - self.losses
@@ -354,7 +258,7 @@ class AtomsAndGaussian(Notion):
 
 
 def atoms(epsilons: Floats, deltas: Floats) -> tuple[Floats, Floats, float]:
-    """(losses, masses, the mass at +∞) of a symmetric pair whose profile is nowhere below these upper bounds on δ.
+    """Return (losses, masses, the mass at +∞) of a symmetric pair whose profile is nowhere below these bounds on δ.
 
     In y = e^ε the slopes of the chords are −Q(L > ε): a kink at y is a Q-mass, y times it a P-mass. The mirror image of a
     P-mass m at ε is e^{−ε}·m at −ε; the rest sits at 0.

@@ -35,22 +35,22 @@ class Trials(ABC):
 
     @abstractmethod
     def fall(self, tails: Floats) -> Floats:
-        """log f'(1) − log f'(1 − tail)."""
+        """Return log f'(1) − log f'(1 − tail)."""
 
     @abstractmethod
     def tail(self, falls: Floats) -> Floats:
-        """Where it has fallen by so much."""
+        """Return the tail at which log f' has fallen by this much."""
 
     @abstractmethod
     def _first(self) -> tuple[int, float]:
-        """The least number of trials, and its probability."""
+        """Return the least number of trials, and its probability."""
 
     @abstractmethod
     def _ratio(self, count: int) -> float:
-        """The probability of one trial more, divided by that of this number."""
+        """Return the probability of one trial more, divided by that of this number."""
 
     def drawn(self, source: Source) -> int:
-        """A number of trials; its probabilities are right to about 1e-15."""
+        """Draw a number of trials; its probabilities are right to about 1e-15."""
         point = float(source.uniform())
         count, chance = self._first()
         total = chance
@@ -109,7 +109,7 @@ class NegativeBinomial(Trials):
         return np.expm1(falls / (1 + self.shape)) * self.stop / (1 - self.stop)
 
     def _first(self) -> tuple[int, float]:
-        """f'(0)."""
+        """Return 1 and its probability, which is f'(0)."""
         return 1, self.mean * self.stop ** (1 + self.shape)
 
     def _ratio(self, count: int) -> float:
@@ -139,7 +139,7 @@ LAWS: dict[str, type[Trials]] = {
 
 
 def trials_to_dict(trials: Trials) -> dict[str, Any]:
-    """As JSON could hold it."""
+    """Return the law as a dictionary that JSON can hold."""
     law = next((name for name, kind in LAWS.items() if type(trials) is kind), None)
     if law is None:
         raise Unavailable("trials_not_written", field="trials", got=f"{shown(trials):.60}")
@@ -148,7 +148,7 @@ def trials_to_dict(trials: Trials) -> dict[str, Any]:
 
 
 def trials_from_dict(content: dict[str, Any]) -> Trials:
-    """Back; whatever is missing, unknown or out of range raises."""
+    """Return the law from such a dictionary; raise for whatever is missing, unknown or out of range."""
     law = content["law"]
     if law not in LAWS:
         raise must_be("law", f"one of {', '.join(LAWS)}", f"{shown(law):.60}")
@@ -160,7 +160,7 @@ def trials_from_dict(content: dict[str, Any]) -> Trials:
 
 
 def trials_said(trials: Trials) -> str:
-    """In sentences: 'drawn from a …'."""
+    """Describe the law for a sentence: 'drawn from a …'."""
     from lastiterate.report import english
 
     content = trials_to_dict(trials)
@@ -169,13 +169,13 @@ def trials_said(trials: Trials) -> str:
 
 @lru_cache(maxsize=64)
 def _stop(mean: float, shape: float) -> float:
-    """γ with η(1 − γ)/(γ(1 − γ^η)) = mean, by its logarithm: e^{−L}."""
+    """Return γ with η(1 − γ)/(γ(1 − γ^η)) = mean, by its logarithm: e^{−L}."""
     log = decreasing_root(lambda logs: mean - _mean(logs, shape), np.array([1e-12]), np.array([_LARGEST_LOG]))
     return math.exp(-float(log[0]))
 
 
 def _mean(logs: Floats, shape: float) -> Floats:
-    """(e^L − 1)·η/(1 − e^{−ηL}), for η = 0 its limit."""
+    """Return (e^L − 1)·η/(1 − e^{−ηL}), for η = 0 its limit."""
     powers = shape * logs
     with np.errstate(divide="ignore", invalid="ignore"):
         quotients = np.where(np.abs(powers) < 1e-9, 1 + powers / 2, powers / -np.expm1(-powers))

@@ -18,6 +18,7 @@ import numpy as np
 from lastiterate.curves.adjacency import FIXED_SIZE, ZERO_OUT, Adjacency
 from lastiterate.curves.compose import PrivacyLoss, profile_to_masses, spacing_for
 from lastiterate.curves.hidden_place import log_gap_anywhere
+from lastiterate.curves.minimum import Least, Worst
 from lastiterate.curves.notion import Notion
 from lastiterate.curves.profile import LARGEST_TABLED, Profile
 from lastiterate.curves.subsampled import subsampled_gaussian
@@ -35,7 +36,7 @@ Counted = Sequence[tuple[Step, int]]
 
 
 def present_delta(near: float, far: float, inclusion: float, epsilons: Floats) -> Floats:
-    """With the record against without: p·(λ·θ_a(near) + (1 − λ)·θ_b(far)), rounded up.
+    """Return δ with the record against without it: p·(λ·θ_a(near) + (1 − λ)·θ_b(far)), rounded up.
 
     λ·e^a = e^ε and (1 − λ)·e^b = (e^ε − 1)·(1 − p)/p. Valid for every λ; the best compares all laws at the same point.
     """
@@ -50,7 +51,7 @@ def present_delta(near: float, far: float, inclusion: float, epsilons: Floats) -
 
 
 def _share(near: float, far: float, epsilons: Floats, others: Floats) -> Floats:
-    """λ = e^{ε + near·t − near²/2}, t such that it and e^{others + far·t − far²/2} add up to 1."""
+    """Return λ = e^{ε + near·t − near²/2}, t such that it and e^{others + far·t − far²/2} add up to 1."""
     high = np.minimum(near / 2 - epsilons / near, far / 2 - others / far)
     low = high - np.log(2.0) / near
     for _ in range(_HALVINGS):
@@ -61,7 +62,7 @@ def _share(near: float, far: float, epsilons: Floats, others: Floats) -> Floats:
 
 
 def _below(levels: Floats) -> Floats:
-    """Rounded down, whatever its sign; where nothing is left, the lowest."""
+    """Return levels of either sign rounded down, infinite ones as ±1e300."""
     return np.where(np.isfinite(levels), levels - 1e-14 * (1 + np.abs(levels)), np.where(levels > 0, 1e300, -1e300))
 
 
@@ -76,7 +77,10 @@ def _absent(step: Step) -> Notion:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ZeroedOut(Notion):
-    """Such steps composed: the worse of both orders, or `replaced`, as if the record were replaced by any other."""
+    """Steps on batches of fixed size, composed, where the neighbour's record contributes nothing.
+
+    It is the worse of both orders, or `replaced`, as if any other record took the place.
+    """
 
     steps: tuple[tuple[Step, int], ...]
     replaced: Notion
@@ -93,28 +97,31 @@ class ZeroedOut(Notion):
     def _after(self, mu: float) -> Notion:
         return AfterLosses(self, mu, lambda: self._orders, self.replaced)
 
-    def _log_delta(self, epsilons: Floats) -> Floats:
-        """A few questions one by one; many by chords, which lie above."""
-        if epsilons.size > _FEW_QUESTIONS:
-            return self._chords._log_delta(epsilons)
-        return np.minimum(self._worse(epsilons), self.replaced._log_delta(epsilons))
+    def log_delta(self, epsilons: Floats) -> Floats:
+        """Answer a few questions one by one, and many by chords, which lie above."""
+        few = epsilons.size <= _FEW_QUESTIONS
+        return (self._least if few else self._chords).log_delta(epsilons)
 
-    def _worse(self, epsilons: Floats) -> Floats:
-        return np.maximum(*(order._log_delta(epsilons) for order in self._orders))
+    @cached_property
+    def _worse(self) -> Notion:
+        return Worst(self._orders, self.adjacency)
+
+    @cached_property
+    def _least(self) -> Notion:
+        return Least((self._worse, self.replaced), self.adjacency)
 
     @cached_property
     def _chords(self) -> Profile:
-        largest = min(float(self._epsilon(np.array([_LOG_SMALL]))[0]), LARGEST_TABLED)
+        largest = min(float(self.epsilon_at_log(np.array([_LOG_SMALL]))[0]), LARGEST_TABLED)
         epsilons = largest * np.linspace(0.0, 1.0, _POINTS) ** 1.5
-        deltas = np.minimum(up(np.exp(self._worse(epsilons)), operations=50), 1.0)
+        deltas = np.minimum(up(np.exp(self._worse.log_delta(epsilons)), operations=50), 1.0)
         return Profile(epsilons=epsilons, deltas=deltas, adjacency=self.adjacency)
 
-    def _epsilon(self, log_deltas: Floats) -> Floats:
-        worse = np.maximum(*(order._epsilon(log_deltas) for order in self._orders))
-        return np.minimum(worse, self.replaced._epsilon(log_deltas))
+    def epsilon_at_log(self, log_deltas: Floats) -> Floats:
+        return self._least.epsilon_at_log(log_deltas)
 
     def epsilon_estimate(self, log_delta: float) -> float:
-        """To compare windows with each other, this is as good."""
+        """Estimate ε as if the record were replaced: as good, to compare windows with each other."""
         return self.replaced.epsilon_estimate(log_delta)
 
     def log_delta_estimate(self, epsilon: float) -> float:
@@ -140,7 +147,7 @@ def _without_the_record(step: Step, spacing: float) -> Masses:
 
 
 def joined(above: Masses, below: Masses) -> Masses:
-    """The losses above 0 of one symmetric pair, those below 0 of another, and the rest at 0.
+    """Return the losses above 0 of one symmetric pair, those below 0 of another, and the rest at 0.
 
     Its profile is that of the first for ε ≥ 0, and for ε < 0 the mirror image of the second's.
     """

@@ -14,8 +14,7 @@ import numpy as np
 from scipy.sparse import issparse
 from scipy.spatial.distance import cdist
 
-from lastiterate.curves.adjacency import Adjacency
-from lastiterate.curves.notion import Notion
+from lastiterate.curves.notion import Notion, Wrapped
 from lastiterate.curves.profile import Profile
 from lastiterate.display import summary
 from lastiterate.errors import (
@@ -281,17 +280,12 @@ class Mixing:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Amplified(Notion):
-    """A guarantee after post-processing by a Markov kernel; `clause(epsilon)` is the best clause at this ε."""
+class Amplified(Wrapped):
+    """The guarantee `inner` after post-processing by a Markov kernel; `clause(epsilon)` is the best clause at this ε."""
 
-    before: Notion
     mixing: Mixing
 
-    @property
-    def adjacency(self) -> Adjacency:  # type: ignore[override]
-        return self.before.adjacency
-
-    def _log_delta(self, epsilons: Floats) -> Floats:
+    def log_delta(self, epsilons: Floats) -> Floats:
         with np.errstate(divide="ignore"):
             return np.log(np.min(list(self._clauses(epsilons).values()), axis=0))
 
@@ -301,7 +295,7 @@ class Amplified(Notion):
         return min(found, key=lambda clause: float(found[clause][0]))
 
     def _clauses(self, epsilons: Floats) -> dict[Clause, Floats]:
-        before = _deltas(self.before, epsilons)
+        before = _deltas(self.inner, epsilons)
         return {
             Clause.DOBRUSHIN: np.minimum(up(self.mixing.dobrushin * before), 1.0),
             Clause.CURVE: self._by_curve(epsilons, before),
@@ -327,7 +321,7 @@ class Amplified(Notion):
         known = lifted < _LARGEST_AMPLIFIED
         lifted = np.where(known, lifted, 0.0)
         reached = np.log1p(gamma * np.expm1(lifted))
-        found = up(bound(reached - lifted, _deltas(self.before, lifted), gamma))
+        found = up(bound(reached - lifted, _deltas(self.inner, lifted), gamma))
         return np.where(known, np.clip(found, 0.0, 1.0), 1.0)
 
 

@@ -70,11 +70,11 @@ class CurvedContraction(Notion):
     steps: int
     adjacency: Adjacency = REPLACE_ONE
 
-    def _log_delta(self, epsilons: Floats) -> Floats:
+    def log_delta(self, epsilons: Floats) -> Floats:
         with np.errstate(divide="ignore"):
             return np.log(curved_contraction(epsilons, self.ratio, self.rate, self.steps))
 
-    def _epsilon(self, log_deltas: Floats) -> Floats:
+    def epsilon_at_log(self, log_deltas: Floats) -> Floats:
         """Where δ is not raised by a step, it bounds any number of them: no fixed point has to be found."""
         deltas = down(np.exp(log_deltas), operations=500)
 
@@ -89,10 +89,10 @@ class CurvedContraction(Notion):
         if self.steps > _MOST_STEPS:
             return np.where(raised(for_ever) <= 0, for_ever, np.inf)
         if (raised(for_ever) > 0).any():
-            return super()._epsilon(log_deltas)
+            return super().epsilon_at_log(log_deltas)
 
         def lacking(epsilons: Floats) -> Floats:
-            return self._log_delta(epsilons) - log_deltas
+            return self.log_delta(epsilons) - log_deltas
 
         return decreasing_root(lacking, np.zeros_like(high), for_ever)
 

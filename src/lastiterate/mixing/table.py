@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 import numpy as np
 
-from lastiterate.curves.adjacency import Adjacency
-from lastiterate.curves.notion import Notion
+from lastiterate.curves.notion import Adjusted, Notion
 from lastiterate.curves.profile import LARGEST_TABLED
 from lastiterate.curves.subsampled import SubsampledGaussians
 from lastiterate.numerics.arrays import Floats
@@ -44,13 +43,13 @@ class Tabled:
         """One question is quicker than a table and sharper, but for few mixed steps; far out, no credit for sampling."""
         composed = self._composed
         if composed is not None and composed.is_slow and log_delta < _FAR_OUT:
-            return float(composed.without_sampling._epsilon(np.array([log_delta]))[0])
+            return float(composed.without_sampling.epsilon_at_log(np.array([log_delta]))[0])
         if composed is not None and composed.is_slow and composed.is_mixed and self._table is not None:
             points, deltas = self._table
             target = down(math.exp(log_delta))
             if deltas[-1] <= target:
                 return up(float(np.log(np.interp(target, deltas[::-1], np.exp(points[::-1]))))) + 1e-15
-        return float(self.notion._epsilon(np.array([log_delta]))[0])
+        return float(self.notion.epsilon_at_log(np.array([log_delta]))[0])
 
     @property
     def _composed(self) -> SubsampledGaussians | None:
@@ -81,34 +80,16 @@ def _curve(composed: SubsampledGaussians, reach: float) -> tuple[Floats, Floats]
 
 
 @dataclass(frozen=True, eq=False)
-class Quick(Notion):
+class Quick(Adjusted):
     """The guarantee as its table has it, where the guarantee itself would take long."""
-
-    notion: Notion
-
-    @property
-    def adjacency(self) -> Adjacency:  # type: ignore[override]
-        return self.notion.adjacency
-
-    def relabelled(self, adjacency: Adjacency) -> Notion:
-        return replace(self, notion=self.notion.relabelled(adjacency))
-
-    def epsilon_estimate(self, log_delta: float) -> float:
-        return self.notion.epsilon_estimate(log_delta)
-
-    def log_delta_estimate(self, epsilon: float) -> float:
-        return self.notion.log_delta_estimate(epsilon)
 
     @cached_property
     def _tabled(self) -> Tabled:
-        return Tabled(self.notion)
+        return Tabled(self.inner)
 
-    def _after(self, mu: float) -> Notion:
-        return Quick(self.notion.after(mu))
-
-    def _log_delta(self, epsilons: Floats) -> Floats:
+    def log_delta(self, epsilons: Floats) -> Floats:
         """A few questions as δ is asked for ε, so that both belong together."""
-        return self.notion._log_delta(epsilons) if epsilons.size <= _FEW else self._tabled.log_delta(epsilons)
+        return self.inner.log_delta(epsilons) if epsilons.size <= _FEW else self._tabled.log_delta(epsilons)
 
-    def _epsilon(self, log_deltas: Floats) -> Floats:
+    def epsilon_at_log(self, log_deltas: Floats) -> Floats:
         return np.array([self._tabled.epsilon(log_delta) for log_delta in log_deltas.tolist()])

@@ -49,10 +49,10 @@ class WindowTail(Notion):
     window: Notion
     adjacency: Adjacency = REPLACE_ONE
 
-    def _log_delta(self, epsilons: Floats) -> Floats:
+    def log_delta(self, epsilons: Floats) -> Floats:
         """Over splits from those that leave all to the window to those that leave nothing, and once more around the best."""
         if not self.tail.mus.any():
-            return self.window._log_delta(epsilons)
+            return self.window.log_delta(epsilons)
         grid = np.linspace(0.0, 1.0, _SPLITS)
         first = self._over(epsilons, np.broadcast_to(grid, (epsilons.size, _SPLITS)))
         best = grid[first.argmin(axis=1)][:, None]
@@ -89,9 +89,9 @@ class WindowTail(Notion):
         """Between the two runs stands one with the first one's outcome of what came before: only the window sees both."""
         return replace(self, window=self.window.after(mu))
 
-    def _epsilon(self, log_deltas: Floats) -> Floats:
+    def epsilon_at_log(self, log_deltas: Floats) -> Floats:
         if not self.tail.mus.any():
-            return self.window._epsilon(log_deltas)
+            return self.window.epsilon_at_log(log_deltas)
         return np.array([min(pair[0] for pair in self.split_for(x).values()) for x in log_deltas.tolist()])
 
     def epsilon_estimate(self, log_delta: float) -> float:

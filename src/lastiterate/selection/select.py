@@ -97,11 +97,11 @@ class Selection(Notion):
     def tradeoff(self, type_i_error: ArrayLike) -> Any:
         return self.notion.tradeoff(type_i_error)
 
-    def _log_delta(self, epsilons: Floats) -> Floats:
-        return self.notion._log_delta(epsilons)
+    def log_delta(self, epsilons: Floats) -> Floats:
+        return self.notion.log_delta(epsilons)
 
-    def _epsilon(self, log_deltas: Floats) -> Floats:
-        return self.notion._epsilon(log_deltas)
+    def epsilon_at_log(self, log_deltas: Floats) -> Floats:
+        return self.notion.epsilon_at_log(log_deltas)
 
     def _tradeoff(self, type_i_errors: Floats) -> Floats:
         return self.notion._tradeoff(type_i_errors)

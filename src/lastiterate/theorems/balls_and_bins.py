@@ -159,7 +159,7 @@ def from_a_common_state(process: Process) -> Notion:
         one = len(process) == process.batches.per_epoch
         return averaged_epoch(process, whole_epoch(process)) if one else place_evidence(unbounded, Place.AVERAGE).notion
     ways = (hidden_in_the_last_epoch(unbounded), composed_epochs(process))
-    return min(ways, key=lambda one: float(one._epsilon(np.array([_TYPICAL_LOG_DELTA]))[0]))
+    return min(ways, key=lambda one: float(one.epsilon_at_log(np.array([_TYPICAL_LOG_DELTA]))[0]))
 
 
 _THERE_OR_NOT = {features.ZEROED_OUT, features.ADDED_OR_REMOVED}

@@ -173,7 +173,7 @@ def _known(mus: bytes, pair_mus: bytes, weights: bytes, adjacency: Adjacency, po
     own, pairs, chances = (np.frombuffer(one) for one in (mus, pair_mus, weights))
     square = pairs.reshape(len(own), len(own))
     notion = HiddenPlaceDP(mus=own, pair_mus=square, weights=chances, adjacency=adjacency)
-    largest = min(float(notion.average._epsilon(np.array([_LOG_SMALLEST]))[0]), LARGEST_TABLED)
+    largest = min(float(notion.average.epsilon_at_log(np.array([_LOG_SMALLEST]))[0]), LARGEST_TABLED)
     epsilons = largest * np.linspace(0.0, 1.0, points) ** 1.5
     return Profile(epsilons=epsilons, deltas=notion.delta(epsilons), adjacency=notion.adjacency)
 

@@ -110,16 +110,16 @@ class OfUsualSizes(Notion):
         found = (self.member(exception) for exception in self.sizes.exceptions(power))
         return [one for one in found if one is not None]
 
-    def _epsilon(self, log_deltas: Floats) -> Floats:
+    def epsilon_at_log(self, log_deltas: Floats) -> Floats:
         powers = np.array([ChosenSlack.power(one) for one in log_deltas.tolist()])
         found = np.full_like(log_deltas, np.inf)
         for power in np.unique(powers).tolist():
             asked = powers == power
             for member in self._members(power):
-                found[asked] = np.minimum(found[asked], member._epsilon(log_deltas[asked]))
+                found[asked] = np.minimum(found[asked], member.epsilon_at_log(log_deltas[asked]))
         return found
 
-    def _log_delta(self, epsilons: Floats) -> Floats:
+    def log_delta(self, epsilons: Floats) -> Floats:
         """By any of its members: what is found tells for which δ to choose, and the last is felt by no δ."""
         found, seen = np.zeros_like(epsilons), set[float]()
 
@@ -128,7 +128,7 @@ class OfUsualSizes(Notion):
             for exception in set(exceptions) - seen:
                 member = self.member(exception)
                 if member is not None:
-                    found = np.minimum(found, member._log_delta(epsilons))
+                    found = np.minimum(found, member.log_delta(epsilons))
                 seen.add(exception)
 
         for middle in (_USUAL, None, None):

@@ -175,7 +175,7 @@ def dotted(notion: Notion) -> Profile:
     Of several guarantees for one release only those that are the best at one of these δ are asked: every choice is valid.
     """
     members = notion.members if isinstance(notion, Best) else (notion,)
-    thresholds = np.array([member._epsilon(np.log([delta for delta, _ in _DOTS])) for member in members])
+    thresholds = np.array([member.epsilon_at_log(np.log([delta for delta, _ in _DOTS])) for member in members])
     useful = sorted({int(np.argmin(column)) for column in thresholds.T})
     epsilons = _places(thresholds.min(axis=0), notion)
     deltas = np.min([np.asarray(members[index].delta(epsilons)) for index in useful], axis=0)

@@ -13,7 +13,7 @@ from dp_accounting import NeighboringRelation
 from lastiterate.curves.adjacency import ADD_OR_REMOVE_ONE, POISSON, REPLACE_ONE, ZERO_OUT, Adjacency, common_adjacency
 from lastiterate.curves.compose import Counted, PrivacyLoss, compose_counted, profile_to_masses, spacing_for
 from lastiterate.curves.gaussian import GaussianDP
-from lastiterate.curves.notion import Notion
+from lastiterate.curves.notion import Notion, Wrapped
 from lastiterate.curves.profile import Profile
 from lastiterate.curves.subsampled import SubsampledGaussians
 from lastiterate.curves.zeroed_out import joined
@@ -26,15 +26,10 @@ _FEW = 20  # operations
 
 
 @dataclass(frozen=True, eq=False)
-class OnSample(Notion):
+class OnSample(Wrapped):
     """`inner` on a sample that has the record with probability `inclusion`, against the same without the record."""
 
-    inner: Notion
     inclusion: float
-
-    @property
-    def adjacency(self) -> Adjacency:  # type: ignore[override]
-        return self.inner.adjacency
 
     @cached_property
     def present(self) -> Profile:
@@ -46,8 +41,8 @@ class OnSample(Notion):
         """Without it against with it: r·δ(ε″), r = 1 − e^ε(1 − q) and e^{ε″} = e^ε·q/r, and 0 where r is not positive."""
         return Profile(function=partial(_absent, self.inner, self.inclusion), adjacency=self.adjacency)
 
-    def _log_delta(self, epsilons: Floats) -> Floats:
-        return self.present._log_delta(epsilons)
+    def log_delta(self, epsilons: Floats) -> Floats:
+        return self.present.log_delta(epsilons)
 
 
 def _absent(inner: Notion, inclusion: float, epsilons: Floats) -> Floats:
@@ -103,11 +98,11 @@ class ByOrder(Notion):
         back = LatticeSum(tuple(joined(absent, present) for present, absent in masses), counts)
         return PrivacyLoss.of_sum(forth, self.adjacency), PrivacyLoss.of_sum(back, self.adjacency)
 
-    def _log_delta(self, epsilons: Floats) -> Floats:
-        return np.maximum(*(order._log_delta(epsilons) for order in self._orders))
+    def log_delta(self, epsilons: Floats) -> Floats:
+        return np.maximum(*(order.log_delta(epsilons) for order in self._orders))
 
-    def _epsilon(self, log_deltas: Floats) -> Floats:
-        return np.maximum(*(order._epsilon(log_deltas) for order in self._orders))
+    def epsilon_at_log(self, log_deltas: Floats) -> Floats:
+        return np.maximum(*(order.epsilon_at_log(log_deltas) for order in self._orders))
 
 
 # Privacy profiles of the mechanisms that its events describe, rounded up.
@@ -123,10 +118,10 @@ class NoPrivacy(Notion):
 
     adjacency: Adjacency
 
-    def _log_delta(self, epsilons: Floats) -> Floats:
+    def log_delta(self, epsilons: Floats) -> Floats:
         return np.zeros_like(epsilons)
 
-    def _epsilon(self, log_deltas: Floats) -> Floats:
+    def epsilon_at_log(self, log_deltas: Floats) -> Floats:
         return np.full_like(log_deltas, np.inf)
 
 
