@@ -16,7 +16,7 @@ _AT_THE_TOP = (
 
 
 def public_name(section: str, made: str) -> str:
-    """Where users find what makes a kind of this section of a run, after `li.`."""
+    """Public name, after `li.`, of what makes this kind for a section of a run."""
     if section == "loss":
         return f"losses.{made}"
     return made if made in _AT_THE_TOP else "AVERAGE" if made == "Average" else f"parts.{made}"

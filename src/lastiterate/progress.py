@@ -102,7 +102,7 @@ class _Bar:
 
 
 def _drawn(done: int, total: int) -> str:
-    """Nothing where nobody knows how much there is to do."""
+    """Return the progress bar, or nothing if the total is not known."""
     if not total:
         return ""
     filled = _WIDTH * done // total

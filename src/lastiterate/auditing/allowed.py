@@ -1,4 +1,4 @@
-"""What a run's own assumptions leave to an adversary: which losses, and how far the gradients of a batch may push."""
+"""Losses and gradient pushes that a run's own assumptions leave to an adversary."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def losses_with(run: Run, hessian: float, **records: float | str) -> WorstCase:
 
 
 def clipped_hessians(run: Run) -> tuple[float, float] | None:
-    """The same where gradients are bounded, the record's is constant, and the others' is linear up to the bound."""
+    """Hessians for bounded gradients: the record's is constant, the others' are linear up to the bound."""
     loss, room = run.loss, half_gradient(run)
     if (
         math.isinf(room)
@@ -83,7 +83,7 @@ def clipped_hessians(run: Run) -> tuple[float, float] | None:
 
 
 def share_of_others(run: Run) -> float:
-    """Of a batch with the record."""
+    """Share of a batch with the record that the other records make up."""
     return 1 - 1 / run.batches.divisor
 
 
@@ -96,7 +96,7 @@ def half_gradient(run: Run) -> float:
 
 
 def allowed_splits(run: Run) -> tuple[tuple[float, float], ...]:
-    """How far record and neighbour push, beyond the others and in units of the sensitivity.
+    """Pairs of pushes of record and neighbour beyond the others, in units of the sensitivity.
 
     Both in opposite directions; or one and not the other, if the others push as it does. In a Poisson batch these must
     not push at all, because their number would be seen, and a bounded gradient does not reach that far alone. A neighbour
@@ -184,7 +184,7 @@ class Counts:
         return np.array([move]), np.ones(1)
 
     def summed(self, each: float, own: float) -> Moves:
-        """Every other record moves it by `each`, the record by `own`."""
+        """Moves of the iterate if every other record moves it by `each` and the record by `own`."""
         return (self.numbers * each + own, self.probabilities) if each else self.always(own)
 
     def averaged(self, others: float, own: float) -> Moves:
@@ -200,7 +200,7 @@ class Counts:
 
 
 def counts_of(batches: Batches, rare: float = RARE) -> Counts:
-    """Of the batches that hold a given record, or do not: all but those that are drawn with probability `rare`."""
+    """Numbers of other records in a batch with or without the record, except those of probability below `rare`."""
     if batches.constant_size:
         return Counts(np.array([batches.divisor - 1]), np.ones(1))
     rate, others = float(batches.inclusion(1)[0]), batches.records - 1

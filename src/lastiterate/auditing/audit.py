@@ -74,7 +74,7 @@ class Audit:
 
     @property
     def verdict(self) -> str:
-        """One sentence on the claim; empty if nothing was claimed."""
+        """Verdict on the claim, in one sentence; empty if nothing was claimed."""
         if self.claimed is None:
             return ""
         return worded(
@@ -176,7 +176,7 @@ def audit(
 
 
 def _trained(train: Train, jobs: Sequence[tuple[Any, int]], workers: int | None) -> list[Any]:
-    """In the order of the jobs, whoever trains."""
+    """Run the jobs, in this process or in several, and return the results in the order of the jobs."""
     iterates = in_parallel(train, jobs, workers)
     found: list[Any] = []
     for part in tracked(_parts(len(jobs)), "runs"):
@@ -256,7 +256,7 @@ def rate_below(hits: int, trials: int, doubt: float) -> float:
 
 @dataclass(frozen=True)
 class Rates:
-    """How often a test says “the data” when it was: at least `true_alarms`; when it was not: at most `false_alarms`."""
+    """Bounds on how often a test says “the data”: at least `true_alarms` if true, at most `false_alarms` if not."""
 
     true_alarms: float
     false_alarms: float
@@ -268,7 +268,7 @@ class Rates:
 
     @property
     def mu(self) -> float:
-        """No μ-GDP mechanism with a smaller μ has such rates."""
+        """Smallest μ of a μ-GDP mechanism whose tests can have these rates."""
         if not self.true_alarms > 0 or not self.false_alarms < 1:
             return 0.0
         return max(float(ndtri(self.true_alarms) - ndtri(self.false_alarms)), 0.0)
@@ -283,7 +283,7 @@ def _log_ratio(above: float, below: float) -> float:
 
 @dataclass(frozen=True)
 class Trainer:
-    """What to train, and on what."""
+    """A training function with the data and the neighbouring data to train on."""
 
     train: Callable[[Any, int], Any]
     data: Any
@@ -291,7 +291,7 @@ class Trainer:
 
 
 def check_signature(train: Any, data: Any) -> None:
-    """That it can be called as train(data, seed), as far as can be seen without calling it."""
+    """Raise an error if `train` cannot be called as train(data, seed), as far as its signature tells."""
     if not callable(train):
         raise must_be("train", "a function of data and seed", f"{shown(train):.60}")
     try:

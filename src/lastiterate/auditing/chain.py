@@ -1,4 +1,4 @@
-"""One coordinate: both laws of a noisy chain on an interval, carried along on a grid.
+"""Noisy chains on an interval: both laws of one coordinate, computed on a grid.
 
 The noise moves mass by differences of the normal distribution, and projection gathers what leaves the interval at its ends.
 Coarse grids keep a matrix for each map, which treats a map as constant on cells. Fine ones split what a map moves between
@@ -132,11 +132,11 @@ class Chain:
 
     @cached_property
     def finer(self) -> Chain:
-        """The same chain on cells half as wide."""
+        """Return the chain on cells half as wide."""
         return replace(self, cells=2 * self.cells, in_full=self._in_full)
 
     def on(self, cells: int) -> Chain:
-        """The same chain on this number of cells."""
+        """Return the chain on this number of cells."""
         return replace(self, cells=cells)
 
     @cached_property
@@ -159,7 +159,7 @@ class Chain:
 
     @property
     def _rounding(self) -> tuple[float, float]:
-        """How far a cell may be off: so much, and so much of itself."""
+        """Bounds on the rounding error of a cell: absolute, and relative to its mass."""
         steps = len(self.noise)
         summed = max(getattr(step, "count", 1) for maps in (self._maps, *self.changes) for step in maps)
         return 0.0 if self._in_full else _ROUNDING * steps, 4e-16 * (steps * summed + self.cells)
@@ -200,7 +200,7 @@ class Chain:
         return total
 
     def _by_epochs(self, mass: Floats, steps: list[_Step], walk: Callable[[Floats, list[_Step]], Floats]) -> Floats:
-        """Where all epochs are alike, only until another one changes nothing.
+        """Return the law after all steps; if all epochs are alike, stop once another one changes nothing.
 
         A law that an epoch changes by a part of itself, it changes by no greater part the next time.
         """
@@ -283,7 +283,7 @@ def _rows_alike(row: Floats, cells: int) -> Floats:
 
 
 def _add_moved(total: Floats, chance: float, edges: Floats, places: Floats, noise: float) -> None:
-    """How much of the mass at each place the noise moves to each cell, and beyond the ends: so much of it is added.
+    """Add to each cell of `total` the mass that noise moves there from each place; the outer two lie beyond the ends.
 
     By the tails on the side of each edge: those of the distribution function alone would round to 0 far above the mean.
     """
@@ -317,7 +317,7 @@ def shuffled_hazard(per_epoch: int, steps: int, last: float = 1.0) -> Floats:
 
 
 def cyclic_hazard(per_epoch: int, place: int, steps: int) -> Floats:
-    """The same place in every epoch."""
+    """Whether each step uses the record, at the same place of every epoch."""
     return (np.arange(steps) % per_epoch == place).astype(float)
 
 
@@ -332,7 +332,7 @@ _MOST_GRID_CELLS = 400
 
 
 def short_enough(run: Run) -> bool:
-    """And all batches of one size, all records used: a grid knows no others."""
+    """Whether a grid can hold the run: few steps, batches of one size, and every record used."""
     batches = run.batches
     if batches.passes and batches.per_epoch * batches.largest != batches.records:
         return False
@@ -340,7 +340,7 @@ def short_enough(run: Run) -> bool:
 
 
 def interval_width(run: Run) -> float | None:
-    """Of an interval in the domain, on which projection acts alone."""
+    """Width of an interval in the domain on which projection acts alone; None if there is none."""
     width = run.domain.widest_interval
     return width if math.isfinite(width) and run.prox is None else None
 

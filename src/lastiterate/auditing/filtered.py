@@ -43,7 +43,7 @@ _ROUNDED = 1 - 1e-9  # recursions of some thousand steps, which may oscillate
 
 
 def filtered_gaussians(run: Run, delta: float, releases: tuple[int, ...]) -> Iterator[tuple[float, WorstCase]]:
-    """For linear optimisers with steps and batches alike, nothing projected, nothing else released."""
+    """Yield lower bounds on ε for linear optimisers with equal steps and batches, no projection and no checkpoint."""
     hessians = allowed_hessians(run)
     if hessians is None or releases or not _exactly_known(run):
         return
@@ -79,13 +79,13 @@ def filtered_mu(run: Run, hessian: float) -> float:
 
 
 def greatest_gap(values: Floats, every: int) -> float:
-    """How far the pushes of a record may move what is released that has a turn every so many steps."""
+    """Return how far one record, used every `every` steps, moves what is released, at most."""
     places = np.append(values, np.zeros(-len(values) % every)).reshape(-1, every)
     return float(np.abs(places.sum(axis=0)).max())
 
 
 def _left(run: Run, hessian: float) -> tuple[Floats, float]:
-    """What a push at each step leaves at the end, and the deviation of all noise there."""
+    """Return the effect of each step's push on what is released, and the standard deviation of all noise there."""
     steps = steps_of(run, hessian)
     if not is_constant(steps.factor):
         raise ValueError("steps must be alike")
@@ -94,7 +94,7 @@ def _left(run: Run, hessian: float) -> tuple[Floats, float]:
 
 
 def left_of_steps(optimizer: Optimizer, released: Released, curvature: float, steps: int) -> Floats:
-    """What is left in the released of one unit that was added at each step; `curvature`: step size times Hessian."""
+    """Effect on what is released of one unit added at each step; `curvature` is step size times Hessian."""
     zero: Floats = np.zeros(())
     x, memory, moved = zero, (zero,) * optimizer.slots, np.empty(steps)
     for step in range(steps):
@@ -108,7 +108,7 @@ def left_of_steps(optimizer: Optimizer, released: Released, curvature: float, st
 
 
 def weights_of_iterates(released: Released, steps: int) -> Floats:
-    """Of each iterate in what is released."""
+    """Weight of each iterate in what is released."""
     each = np.array([released.weight(step, steps) for step in range(steps)])
     kept = np.append(np.cumprod((1 - each)[:0:-1])[::-1], 1.0)
     return np.asarray(each * kept)
@@ -154,7 +154,7 @@ class FilteredLaws:
 
 @dataclass(frozen=True)
 class FilteredInstance:
-    """What theorems see of a run, and its laws."""
+    """A run as theorems see it, and its exact laws."""
 
     process: Process
     chain: FilteredLaws
@@ -269,7 +269,7 @@ _FEW, _MORE = 5, 40  # steps: on random batches each that differs is a law of it
 
 
 def _schedule(source: np.random.Generator, steps: int, every: int, alike: bool, least: float, most: float) -> Floats:
-    """One value for all steps, one for each place of an epoch, for each epoch or for each step, or one that falls."""
+    """Draw one value for all steps, per place of an epoch, per epoch, per step, or a geometric decay."""
     match 0 if alike else int(source.integers(5)):
         case 0:
             return np.full(steps, source.uniform(least, most))

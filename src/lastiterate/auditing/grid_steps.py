@@ -70,12 +70,12 @@ class Shifted:
         return len(self.shifts)
 
     def __call__(self, x: Floats) -> Floats:
-        """What is expected."""
+        """Return the expected place after the step."""
         return self.base(x) + float(self.shifts @ self.probabilities)
 
 
 def branches(step: Map, points: Floats) -> list[tuple[float, Floats]]:
-    """Where the points may go, each with its probability."""
+    """Return the places that the points may move to, each with its probability."""
     if not isinstance(step, Shifted):
         return [(1.0, step(points))]
     places = step.base(points)
@@ -91,7 +91,7 @@ _LONGEST = 2**22
 
 class GridKernel(Protocol):
     def __call__(self, without: Floats, within: Floats) -> Floats:
-        """What becomes of the masses of both laws in a batch that has not the record, and in one that has."""
+        """Return the masses of both laws after a batch without the record and after one with it."""
 
     def idle(self, mass: Floats, count: int) -> Floats:
         """After so many batches without the record."""

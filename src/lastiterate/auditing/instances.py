@@ -47,7 +47,7 @@ _ROUNDED = 1e-12
 
 @dataclass(frozen=True)
 class Instance:
-    """What theorems see of a run, and the run itself."""
+    """A random run as theorems see it, and as a chain that is computed exactly."""
 
     process: Process
     chain: Chain
@@ -129,7 +129,7 @@ def _reach(process: Process, push: float) -> float:
 
 
 class _Pushes(NamedTuple):
-    """In a batch without the record, with it, and with its neighbour."""
+    """Pushes of a batch without the record, with it, and with its neighbour."""
 
     others: float
     record: float

@@ -112,7 +112,7 @@ def on_an_interval(run: Run, delta: float, releases: tuple[int, ...]) -> Iterato
 
 
 def _splits(run: Run) -> tuple[tuple[float, float], ...]:
-    """What a bounded gradient does beyond the others is how far they pull, and its own bound, or nothing."""
+    """Pairs of pushes of record and neighbour: bounded gradients push to both bounds, or to one and not at all."""
     if not math.isfinite(half_gradient(run)):
         return allowed_splits(run)
     return ((0.5, -0.5),) if run.adjacency.replaces else ((1.0, 0.0),)
@@ -125,7 +125,7 @@ def _counts(run: Run, hessian: float, rare: float = RARE) -> Counts:
 
 
 def _best_pulls(given: _Pulled, delta: float) -> list[_Pulled]:
-    """One pull for all batches; in a fixed order, then another for the record's, and once more one for the others."""
+    """Search the pulls that maximise ε: one for all batches and, in a fixed order, others beside the record's batch."""
     pulls = _pulls(given)
     _, pull = greatest(lambda pull: rough(given.pulled(pull).chain).epsilon(delta), pulls, _SEARCH)
     best = given.pulled(pull)

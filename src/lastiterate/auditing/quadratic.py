@@ -52,7 +52,7 @@ def steps_of(run: Run, hessian: float) -> QuadraticSteps:
 
 
 def _sizes(run: Run) -> tuple[Floats, Floats]:
-    """How many records a batch has, if that is no matter of chance, and what its gradient sum is divided by."""
+    """Number of records of each batch, where chance has no part in it, and what its gradient sum is divided by."""
     batches = run.batches
     if not batches.uneven:
         return (np.broadcast_to(batches.divisor, run.steps),) * 2
@@ -66,7 +66,7 @@ def _clip(run: Run) -> Floats:
 
 
 def _noise_on_iterate(run: Run, eta: Floats) -> Floats:
-    """What a standard normal number adds to the update as its kind of noise writes it."""
+    """Standard deviation of the noise on the iterate, from the update as the kind of noise writes it."""
     nothing, one = np.zeros(()), np.ones(())
 
     def at(step: int) -> float:
@@ -91,14 +91,14 @@ def exact_mu(run: Run, hessian: float, releases: tuple[int, ...] = ()) -> float:
 
 
 def exact_mu_of(steps: QuadraticSteps, seen: Floats, releases: tuple[int, ...] = ()) -> float:
-    """The same of records of which each step sees so many, all pushing in one direction."""
+    """Exact mu of records that all push in one direction, `seen` of them at each step."""
     ends = (0, *releases, len(seen))
     squares = [_mu_of_part(steps, seen, ends[k], ends[k + 1]) ** 2 for k in range(len(ends) - 1)]
     return math.sqrt(math.fsum(squares))
 
 
 def weights_of(factor: Floats) -> Floats:
-    """What is left at the end of a push at each step."""
+    """Effect at the end of a unit push at each step."""
     after = np.ones(len(factor))
     np.cumprod(factor[:0:-1], out=after[1:])
     return after[::-1]
@@ -153,7 +153,7 @@ class Simulation:
         return np.asarray(source.random(self.count) < self.batches.inclusion(self.count))
 
     def _places(self, source: np.random.Generator, epochs: int) -> NDArray[np.intp]:
-        """Of the record in each epoch: any batch for itself, or by its place among the records."""
+        """Draw the batch of the record in each epoch: for itself, or by its place among the records."""
         if self.batches.turns is Turns.OWN_PLACE:
             return source.integers(self.batches.per_epoch, size=epochs, dtype=np.intp)
         return source.integers(self.batches.records, size=epochs, dtype=np.intp) // self.batches.largest

@@ -1,4 +1,4 @@
-"""`lastiterate account`."""
+"""The command `lastiterate account`."""
 
 from __future__ import annotations
 
@@ -72,5 +72,5 @@ def answer(options: argparse.Namespace) -> int:
 
 
 def _about(options: argparse.Namespace) -> dict[str, Any]:
-    """What the report says of its surroundings."""
+    """Files and statements about its surroundings that go into the report."""
     return {name: getattr(options, name) for name in ("model", "data", "data_key")} | {"stated": stated_in(options)}

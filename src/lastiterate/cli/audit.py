@@ -1,4 +1,4 @@
-"""`lastiterate audit`."""
+"""The command `lastiterate audit`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`lastiterate budget`."""
+"""The command `lastiterate budget`."""
 
 from __future__ import annotations
 

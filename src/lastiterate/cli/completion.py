@@ -1,4 +1,4 @@
-"""`lastiterate completion`."""
+"""The command `lastiterate completion`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From what was typed to an exit code: 0, 1 if a certificate is rejected or a claim refuted, 2 with one sentence, 130.
+"""Run the command that was typed; exit codes: 0, 1 for a rejected certificate or refuted claim, 2 for bad input, 130.
 
 Nothing that takes long is imported before `main` is called, so that Ctrl-C is answered from the first moment on.
 """

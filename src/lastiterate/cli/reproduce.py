@@ -1,4 +1,4 @@
-"""`lastiterate reproduce`."""
+"""The command `lastiterate reproduce`."""
 
 from __future__ import annotations
 

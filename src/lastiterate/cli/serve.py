@@ -1,4 +1,4 @@
-"""`lastiterate serve`."""
+"""The command `lastiterate serve`."""
 
 from __future__ import annotations
 

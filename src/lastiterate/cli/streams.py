@@ -25,7 +25,7 @@ def unwritten(error: OSError) -> int:
 
 
 def finished(code: int) -> int:
-    """What is still in a buffer may not fit on the device."""
+    """Flush the standard output and return the exit code; the device may be full, or the pipe closed."""
     try:
         if sys.stdout is not None:
             sys.stdout.flush()
@@ -37,7 +37,7 @@ def finished(code: int) -> int:
 
 
 def dropped(code: int) -> int:
-    """What could not be written is forgotten: Python would try once more at its end, and complain."""
+    """Discard what could not be written, so that Python does not try again at exit, and return `code`."""
     with suppress(OSError, ValueError, AttributeError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return code

@@ -1,4 +1,4 @@
-"""`lastiterate train`."""
+"""The command `lastiterate train`."""
 
 from __future__ import annotations
 
@@ -93,6 +93,6 @@ def _model_written(options: argparse.Namespace, content: dict[str, Any]) -> int:
 
 
 def _about(options: argparse.Namespace, model: str | None) -> dict[str, Any]:
-    """What the report says of its surroundings."""
+    """Files and statements about its surroundings that go into the report."""
     data = {"data": options.data, "data_key": options.data_key} if options.data_key else {}
     return {"model": model, "stated": stated_in(options), **data}

@@ -1,4 +1,4 @@
-"""`lastiterate verify`."""
+"""The command `lastiterate verify`."""
 
 from __future__ import annotations
 

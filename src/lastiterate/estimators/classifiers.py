@@ -1,4 +1,4 @@
-"""Private classifiers."""
+"""Private linear classifiers."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class _PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel):  # type: ig
         return known, numbers
 
     def decision_function(self, X: Any) -> Any:
-        """One score per row for two classes (positive means the second class); one score per class for more."""
+        """Return one score per row for two classes (positive means the second class), or one per class for more."""
         scores = self._scores(X)
         return scores[:, 0] if len(self.classes_) == 2 else scores
 

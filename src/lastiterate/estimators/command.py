@@ -32,7 +32,7 @@ _SHARED = ("epsilon", "delta", "feature_norm", "l2", "batches", "epochs", "step_
 
 
 def train_table(options: argparse.Namespace) -> tuple[dict[str, Any], str, Report]:
-    """What was trained, for JSON and for people, and its report. Warnings are said on the standard error stream."""
+    """Train a model on a table; return it as JSON and text, with its report, and print warnings to standard error."""
     _check(options)
     table = read_table(options.data, options.target)
     _check_labels(options, table)
@@ -138,7 +138,7 @@ def _text(model: PrivateLinearModel, content: dict[str, Any], options: argparse.
 
 
 def _share(report: Report) -> float:
-    """Of mu², what was spent before training."""
+    """Share of mu² that was spent before training."""
     mu = report.mu or float(shift_below(math.log(report.delta), report.epsilon))
     return (report.run.prior_mu / mu) ** 2
 
@@ -159,7 +159,7 @@ class Table:
 
     @property
     def numbers(self) -> Floats:
-        """The target as numbers."""
+        """Return the target as numbers."""
         found = np.array([_number(cell) for cell in self.target])
         if not np.isfinite(found).all():
             wrong = self.target[int(np.argmin(np.isfinite(found)))]
@@ -290,26 +290,26 @@ class PublicScales:
 
     @property
     def norm(self) -> float | None:
-        """That no row exceeds, if every column is bounded."""
+        """Upper bound on the norm of rows if every column is bounded, otherwise None."""
         return math.sqrt(len(self.half)) if self.bounded.all() else None
 
     def rows(self, features: Floats) -> Floats:
-        """As the model sees them, cut or not."""
+        """Return the rows in the model's units, without cutting them."""
         return np.asarray((features - self.middle) / self.half)
 
     def cut_rows(self, features: Floats) -> Floats:
-        """As they are trained on."""
+        """Return the rows in the model's units, cut to their bounds as they are for training."""
         rows = self.rows(features)
         return np.where(self.bounded, np.clip(rows, -1.0, 1.0), rows)
 
     def in_columns(self, coefficients: Floats, intercept: Floats) -> tuple[Floats, Floats]:
-        """The same model of the columns as they are in the file."""
+        """Return the model's coefficients and intercept for the columns as they are in the file."""
         raw = coefficients / self.half
         return raw, intercept - raw @ self.middle
 
 
 def public_scales(names: Sequence[str], bounds: Sequence[str], scales: Sequence[str]) -> PublicScales:
-    """From such as age=17:90 and income=1e5; a column `*` stands for all that are not named."""
+    """Parse scales such as age=17:90 and income=1e5; a column `*` stands for all that are not named."""
     ranges = {name: _bounds(name, text) for name, text in _named("--bounds", bounds, names)}
     sizes = {name: _scale(name, text) for name, text in _named("--scale", scales, names)}
     for name in ranges.keys() & sizes.keys():

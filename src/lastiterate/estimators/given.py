@@ -1,4 +1,4 @@
-"""What users give an estimator or leave out, and what is learnt outside the mechanism: all is said aloud."""
+"""Settings that users give an estimator or leave out, and what is learnt outside the mechanism, with warnings."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ _SHORTEST = 1e-6  # where all rows are 0
 
 
 def dense(features: Any) -> Floats:
-    """Training is on dense rows."""
+    """Return the features as dense rows."""
     return np.asarray(features.toarray() if hasattr(features, "toarray") else features)
 
 
 def norm_of(feature_norm: float | None, norms: Floats, leaks: Leaks) -> float:
-    """As it was given; else that of the longest row, which is said aloud."""
+    """Return the given norm, or else that of the longest row, with a warning."""
     if feature_norm is not None:
         return checked_number("feature_norm", feature_norm, POSITIVE)
     norm = max(float(norms.max()), _SHORTEST)
@@ -51,7 +51,7 @@ def norm_of(feature_norm: float | None, norms: Floats, leaks: Leaks) -> float:
 
 
 def seed_of(random_state: Any, leaks: Leaks) -> int | None:
-    """None where noise is to be drawn securely; a seed is said aloud."""
+    """Return None if noise is to be drawn securely, or else a seed, with a warning."""
     if random_state is None:
         return None
     leaks.say(fact("random_state_set"))
@@ -72,7 +72,7 @@ def warn_of_longer(norms: Floats, most: float) -> None:
 
 
 def delta_of(delta: float | None, records: int, leaks: Leaks) -> float:
-    """As it was given; else from the number of records, which is said aloud."""
+    """Return the given delta, or else one from the number of records, with a warning."""
     if delta is not None:
         return checked_number("delta", delta, INSIDE_UNIT)
     taken = 1 / (10 * records)
@@ -107,7 +107,7 @@ _OURS = "lastiterate.estimators"
 
 
 class Leaks:
-    """What one fit has learnt outside the mechanism."""
+    """Facts that one fit has learnt outside the mechanism."""
 
     def __init__(self) -> None:
         self.found: list[Fact] = []
@@ -168,7 +168,7 @@ def _callers() -> list[str]:
 
 
 def outside() -> int:
-    """How far up the caller is that is neither this package nor scikit-learn, which wraps it."""
+    """Number of frames up to the caller that is neither this package nor scikit-learn."""
     names = _callers()
     own = [name.startswith(("lastiterate.estimators", "sklearn.")) for name in names]
     return own.index(False) if False in own else 1

@@ -1,4 +1,4 @@
-"""Private regression."""
+"""Private linear regression."""
 
 from __future__ import annotations
 

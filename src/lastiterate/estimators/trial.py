@@ -1,4 +1,4 @@
-"""One trial of a search: a private estimator, or a pipeline that ends in one, and what it will run."""
+"""Trials of a search: private estimators, or pipelines that end in one, and what each will run."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def model_of(estimator: Any) -> PrivateLinearModel:
 
 
 def prefix_of(estimator: Any) -> str:
-    """Of the names of the model's settings, as scikit-learn writes them: `step__` in a pipeline."""
+    """Prefix of the names of the model's settings, as scikit-learn writes them: `step__` in a pipeline."""
     return "".join(f"{one.steps[-1][0]}__" for one in _along(estimator) if type(one) is Pipeline)
 
 
@@ -97,7 +97,7 @@ def private_parts_of(trial: Any) -> list[Any]:
 
 
 def planned_run(trial: Any, features: Any) -> Run:
-    """What the trial will run on so many records, from public numbers alone: how many rows and columns there are."""
+    """Return the run of a trial from public numbers alone: how many rows and columns there are."""
     rows = features[:_FEW]
     for pipeline in _pipelines(trial):
         if len(pipeline.steps) > 1:
@@ -108,7 +108,7 @@ def planned_run(trial: Any, features: Any) -> Run:
 
 
 def silent(trial: Any, seed: int | None) -> Any:
-    """It prints nothing that could be counted; a seed is for tests."""
+    """Return the trial without output, which could be counted; a seed is for tests."""
     settings = trial.get_params()
     quiet = {name: False for name in settings if name.split("__")[-1] == "verbose"}
     noisy = [prefix_of(trial), *(f"{name}__" for name, one in settings.items() if isinstance(one, PrivatePreparation))]
@@ -128,15 +128,15 @@ class Validation(ABC):
 
     @abstractmethod
     def score(self, model: Any, source: Source) -> float:
-        """Of a trained model: the larger, the better."""
+        """Return the score of a trained model; larger is better."""
 
     def spending(self, epsilon: float, delta: float) -> Validation:
-        """The same, where a score may cost as much as a training with this (ε, δ)."""
+        """Return the validation in which a score may cost as much as a training with this (ε, δ)."""
         return self
 
     @abstractmethod
     def guarantees(self, adjacency: Adjacency) -> list[Notion]:
-        """For records that no trial is trained on."""
+        """Guarantees for the records that no trial is trained on."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,7 +210,7 @@ def validation_of(given: Any, scoring: Any, estimator: Any, data: tuple[Any, Any
 
 
 def _held_out(share: float, model: PrivateLinearModel, data: tuple[Any, Any], source: Source) -> Validation:
-    """Its noise is that of the model's (ε, δ)."""
+    """Return a validation on records held out at random, with noise for the model's (ε, δ)."""
     features, targets = data
     count = round(share * len(targets))
     if not 0 < count < len(targets):

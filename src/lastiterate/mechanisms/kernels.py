@@ -47,7 +47,7 @@ _ULP = 2.3e-16
 
 
 class Kernel(ABC):
-    """Post-processing at random."""
+    """A Markov kernel: post-processing at random."""
 
     @property
     @abstractmethod
@@ -112,7 +112,7 @@ class FiniteKernel(Kernel):
 
     @cached_property
     def dobrushin(self) -> float:
-        """sup TV(K(x), K(x'))."""
+        """Dobrushin coefficient of the kernel: sup TV(K(x), K(x'))."""
         rows = self.matrix
         if rows.size * len(rows) <= _WORK:
             return self._curve_at(0.0)
@@ -159,7 +159,7 @@ class FiniteKernel(Kernel):
 
     @cached_property
     def _table(self) -> tuple[Floats, Floats]:
-        """At both ends, and in between as far as the work allows: for thousands of states only the ends."""
+        """Points of the mixing curve: both ends, and as many between them as the work allows."""
         rows, columns = self.matrix.shape
         count = min(_WORK // (rows * rows * columns), 200)
         inner = np.geomspace(1e-3, self._farthest, count + 1)[:-1]
@@ -168,7 +168,7 @@ class FiniteKernel(Kernel):
 
     @property
     def _never_met(self) -> float:
-        """What one row has where another has nothing, at most: the end of the curve."""
+        """Largest mass of one row where another has none: the end of the mixing curve."""
         if self._farthest >= _LARGEST:
             return self._curve_at(_LARGEST)
         return float(min(up((self.matrix @ (self.matrix == 0).T.astype(float)).max()) * (1 + self.rounding), 1.0))
@@ -272,7 +272,7 @@ class Clause(Enum):
 
 @dataclass(frozen=True, eq=False)
 class Mixing:
-    """What is known of a kernel. A coefficient of 1 says nothing."""
+    """Mixing coefficients of a kernel; a coefficient of 1 says nothing."""
 
     dobrushin: float
     curve: Callable[[Floats], Floats]

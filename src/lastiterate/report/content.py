@@ -1,4 +1,4 @@
-"""What stands on the page, line by line. Everything about the claim comes from the certificate; every text is escaped."""
+"""Lines of the report page: the claim from the certificate alone, with every text escaped."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _UNTITLED = "Differential privacy report"
 
 
 def content(sheet: ReportSheet) -> Iterator[str]:
-    """From the claim down to the promises, the proof and the theorems tried."""
+    """Yield the lines of the page, from the claim to the promises, the proof and the theorems tried."""
     claimed = sheet.claimed
     yield f"<h1>{escape(sheet.title or _UNTITLED)}</h1>"
     executed = any(one.basis is Basis.ENFORCED for one in claimed.assumptions)

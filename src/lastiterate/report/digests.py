@@ -33,7 +33,7 @@ class _Digest(Protocol):
 
 
 def digest_of(plain: Any) -> str:
-    """Of a run or a certificate: SHA-256 of its JSON with sorted names and without spaces."""
+    """SHA-256 of a run or certificate: its JSON with sorted names and without spaces."""
     text = json.dumps(plain, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
 
@@ -122,14 +122,14 @@ def _key_in(path: str | Path) -> bytes:
 
 
 def digests_in(content: Any) -> dict[str, str]:
-    """Of a report that was saved as JSON; none of a certificate, which has none."""
+    """Digests in a report that was saved as JSON; none in a certificate."""
     written = content.get("written")
     found = written.get("digests") if isinstance(written, dict) else None
     return {str(name): str(value) for name, value in found.items()} if isinstance(found, dict) else {}
 
 
 def disagreement(digests: dict[str, str], model: Any = None, data: Any = None, key: str | Path | None = None) -> str:
-    """Which of these files is not the one that a report was written with; nothing if all are."""
+    """Describe which of these files differs from the one that the report was written with; empty if none does."""
     for name, value in (("model", model), ("data", data)):
         if value is None:
             continue

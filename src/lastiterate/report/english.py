@@ -17,7 +17,7 @@ _SHOWN = 6  # numbers of a list; the rest is "…"
 
 
 def sentence(code: str, values: dict[str, Any]) -> str:
-    """The sentence of a fact."""
+    """Return the sentence of a fact."""
     return _SENTENCES[code](**values)
 
 
@@ -53,19 +53,19 @@ def _always(code: str, text: str, in_short: str = "") -> None:
 
 
 def listed(values: Iterable[Any]) -> str:
-    """The first few of them."""
+    """Return the first few values, separated by commas."""
     given = [str(one) for one in values]
     return f"{', '.join(given[:_SHOWN])}{', …' if len(given) > _SHOWN else ''}"
 
 
 def counted(count: int, one: str, several: str = "") -> str:
-    """“1 step”, “3 steps”."""
+    """Return a number with its noun: “1 step”, “3 steps”."""
     return f"{count} {one if count == 1 else several or one + 's'}"
 
 
 @dataclass(frozen=True)
 class Change:
-    """What may happen to a record between neighbouring data sets, in the forms that sentences need."""
+    """The change of a record between neighbouring data sets, in the forms that sentences need."""
 
     verb: str
     done: str
@@ -117,7 +117,7 @@ def _neighbours(adjacency: str, user_records: int, records: tuple[int, ...]) -> 
 
 
 def definition(adjacency: str, user_records: int, records: tuple[int, ...]) -> str:
-    """Which data sets are neighbours, in full."""
+    """Return the definition of neighbouring data sets in full."""
     change = CHANGES[adjacency]
     if records:
         which = f"they differ in records {listed(records)} of the data, counted from 0: {change.several}"
@@ -129,7 +129,7 @@ def definition(adjacency: str, user_records: int, records: tuple[int, ...]) -> s
 
 
 def differing(adjacency: str, user_records: int, records: tuple[int, ...]) -> str:
-    """Which data sets are neighbours, after “any two data sets”."""
+    """Describe neighbouring data sets, after “any two data sets”."""
     change = CHANGES[adjacency]
     if records:
         return f"that differ in records {listed(records)}, those of one person; {change.several}"
@@ -139,7 +139,7 @@ def differing(adjacency: str, user_records: int, records: tuple[int, ...]) -> st
 
 
 def unit(user_records: int, records: tuple[int, ...]) -> str:
-    """What is protected."""
+    """Name the unit that is protected."""
     if records:
         return f"records {listed(records)}, those of one person"
     return "one record" if user_records == 1 else f"one user with up to {user_records} records"
@@ -148,19 +148,19 @@ def unit(user_records: int, records: tuple[int, ...]) -> str:
 def claim(
     what: str, epsilon: str, delta: float, adjacency: str, user_records: int, records: tuple[int, ...] = ()
 ) -> str:
-    """The claim in one sentence."""
+    """Return the claim in one sentence."""
     whom = differing(adjacency, user_records, records)
     private = f"(ε, δ)-differentially private with ε = {epsilon} and δ = {delta:g}"
     return f"Releasing {what} is {private}, for any two data sets {whom}."
 
 
 def nothing_proved(delta: float) -> str:
-    """In place of a claim."""
+    """Return the sentence that stands in place of a claim if no finite ε is proved."""
     return f"No finite ε is proved for this run at δ = {delta:g}."
 
 
 def lower_bound(lower: float, upper: float) -> str:
-    """How near a lower bound is to what was proved."""
+    """Return the sentence on how near the lower bound is to what was proved."""
     if not lower > 0:
         return "A lower bound is not available for this run."
     ratio = upper / lower
@@ -169,7 +169,7 @@ def lower_bound(lower: float, upper: float) -> str:
 
 
 def every_iterate(every: float, epsilon: float) -> str:
-    """What the release of every iterate would cost; empty if that is not known."""
+    """Return the sentence on the cost of releasing every iterate; empty if that is not known."""
     if not (math.isfinite(every) and epsilon > 0):
         return ""
     ratio = every / epsilon
@@ -181,7 +181,7 @@ HARDLY_ANY_PROTECTION = 0.5  # a higher detection rate at 1% of false positives 
 
 
 def attack(adjacency: str, user_records: int, detected: float) -> str:
-    """What a detection rate at 1% of false positives means."""
+    """Return the sentence on what a detection rate at 1% of false positives means."""
     done = CHANGES[adjacency].done
     article = "an" if done[0] in "aeiou" else "a"
     whose = f"{article} {done} record" if user_records == 1 else f"the {user_records} {done} records of a user"
@@ -194,7 +194,7 @@ def attack(adjacency: str, user_records: int, detected: float) -> str:
 
 @_says("forgotten")
 def _forgotten(records: int, replaced: bool, adaptive: bool) -> str:
-    """In place of a privacy unit, which it is not: nobody may take it for a guarantee of privacy."""
+    """Name forgotten records in place of a privacy unit: forgetting is no guarantee of privacy."""
     how = "replaced by others" if replaced else "left out"
     which = "one record" if records == 1 else f"{records} records"
     return f"{which} forgotten ({how}){', given all earlier models' if adaptive else ''}"
@@ -204,7 +204,7 @@ def _forgotten(records: int, replaced: bool, adaptive: bool) -> str:
 
 
 def released(released: str, parameter: float | None) -> str:
-    """What a run releases at its end."""
+    """Name what a run releases at its end."""
     if released == "ema":
         return f"the exponential moving average of the iterates with decay {parameter:g}"
     if released == "average":

@@ -12,12 +12,12 @@ _MILLION = 1_000_000
 
 
 def name(code: str) -> str:
-    """What tables call a feature that runs may have."""
+    """Return the name of a feature of runs, for tables."""
     return _FEATURES[code][0]
 
 
 def statement(code: str) -> str:
-    """What a theorem needs of a run: an assumption, or the absence of a feature."""
+    """Return what a theorem needs of a run: an assumption, or the absence of a feature."""
     return _FEATURES[code][1] if code in _FEATURES else _ASSUMPTIONS[code]
 
 
@@ -291,7 +291,7 @@ def _epoch_unfinished(every: int, steps: int, left: int) -> str:
 
 
 def _too_many_steps(at_most: int, steps: int) -> str:
-    """Where the limit is a small number, in full, so that both can be compared."""
+    """Say that the run has too many steps; a small limit is compared with all digits."""
     shown = steps if at_most < _MILLION else f"{steps:g}"
     return f"takes at most {at_most:g} steps; this run has {shown}"
 
@@ -334,7 +334,7 @@ def _lipschitz_constant(
     lipschitz: float,
     step_size_below: float | None,
 ) -> str:
-    """Where the largest Lipschitz constant of a step comes from, with advice."""
+    """Say where the largest Lipschitz constant of a step comes from, with advice."""
     causes = [f"step_size {step_size:g}", f"a Hessian between {curvature:g} and {smoothness:g}"]
     if clipping:
         causes.append("clipping (which loses convexity)")

@@ -37,7 +37,7 @@ _UNSAFE = str.maketrans({letter: f"\\u{ord(letter):04x}" for letter in "<>&\u202
 
 
 def page_of(sheet: ReportSheet) -> str:
-    """The same text for the same sheet."""
+    """Return the page of a sheet; equal sheets give equal text."""
     held = {"certificate": sheet.certificate, "label": sheet.label, "record": sheet.record}
     return framed(
         "Differential privacy report", [*content(sheet), *(_element(name, one) for name, one in held.items())]
@@ -50,7 +50,7 @@ def _element(name: str, value: Any) -> str:
 
 
 def sheet_in(page: str) -> ReportSheet:
-    """What the page says that it is made of."""
+    """Return the sheet that the page says it is made of."""
     record = _held(page, "record")
     if record["format"] != FORMAT:
         raise InvalidInput(f"it is not a {FORMAT}. Make the page again with this version.")
@@ -91,7 +91,7 @@ def checked_page(page: str, run: Run | None, called: str) -> Verdict:
 
 
 def _other_words(page: str, sheet: ReportSheet) -> Verdict | None:
-    """What stands on the page and is not what its certificate makes."""
+    """Reject a page whose text is not the one that its certificate makes; None if it is."""
     said, meant = _lines(page), _lines(page_of(sheet))
     if said == meant:
         return None
@@ -106,7 +106,7 @@ def _other_words(page: str, sheet: ReportSheet) -> Verdict | None:
 
 
 def _other_numbers(page: str, sheet: ReportSheet) -> Verdict | None:
-    """Which number on a page of another version is not that of its certificate."""
+    """Reject a page of another version whose ε or δ is not that of its certificate; None if both are."""
     claimed, entries = sheet.claimed, _ENTRY.findall(page)
     for name, value in (("epsilon", claimed.epsilon), ("delta", claimed.delta)):
         shown = [text for entry, text in entries if entry == name]
@@ -117,7 +117,7 @@ def _other_numbers(page: str, sheet: ReportSheet) -> Verdict | None:
 
 
 def _beyond(sheet: ReportSheet) -> Verdict | None:
-    """What is shown beside the claim and is not so: the lower bound and the attacker's chances are computed again."""
+    """Reject a lower bound, detection rates or a curve that a new computation does not confirm; None if all hold."""
     claimed, given = sheet.claimed, float(sheet.shown["lower_bound"])
     found = lower_bound_for(claimed.run, claimed.delta, claimed.releases, claimed.members).epsilon
     if not math.isclose(given, found, rel_tol=SAME):
@@ -138,7 +138,7 @@ def _lines(page: str) -> list[str]:
 
 
 def _short(line: str) -> str:
-    """What a reader sees of it; all of it where a reader sees nothing."""
+    """Return the visible text of a line, or the line itself if nothing of it is visible, shortened."""
     text = unescape(_TAG.sub("", line)).strip() or line.strip()
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]} …"
 

@@ -65,7 +65,7 @@ class ReportSheet:
 
 
 def sheet_of(report: Report, stated: dict[str, Any], digests: dict[str, str], curves: bool) -> ReportSheet:
-    """What is to be written about a report, today."""
+    """Return the sheet of a report, dated today."""
     certificate, now = report.certificate, datetime.now(UTC).date().isoformat()
     return ReportSheet(certificate, version("lastiterate"), now, _shown(report, curves), stated, digests)
 
@@ -86,12 +86,12 @@ def _shown(report: Report, curves: bool) -> dict[str, Any]:
 
 
 def detected(proved: Notion) -> list[float]:
-    """How often an attacker detects a changed record at most, at each of `RATES`."""
+    """Largest rate at which an attacker detects a changed record, at each false-positive rate of `RATES`."""
     return [float(one) for one in detection_rates(proved, np.array(RATES))]
 
 
 def _growth(report: Report) -> dict[str, Any] | None:
-    """Not where the report is by other theorems than those of the curve: of a run that released every iterate, say."""
+    """Curve of ε for the page; None if the report's theorems are not those of the curve, so that its end differs."""
     from lastiterate.accounting.epsilon_curve import growth
 
     found = growth(report.run, report.delta, report.releases, group=report.members)
@@ -102,7 +102,7 @@ def _growth(report: Report) -> dict[str, Any] | None:
 
 
 def checked_sheet(sheet: ReportSheet) -> ReportSheet:
-    """One that was read, if its entries are what they should be."""
+    """Return a sheet that was read, or raise an error if one of its entries is malformed."""
     growth = sheet.shown["growth"]
     for name, text, pattern in (
         ("version", sheet.version, r"[\w.+!-]{1,40}"),
@@ -134,7 +134,7 @@ class ChartLine:
 
     @property
     def drawn(self) -> list[tuple[float, float]]:
-        """What is finite."""
+        """Finite points of the line."""
         return [pair for pair in zip(self.places, self.heights, strict=True) if all(map(math.isfinite, pair))]
 
 

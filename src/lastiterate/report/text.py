@@ -59,7 +59,7 @@ def details_text(report: Report) -> Iterator[str]:
 
 
 def claim(report: Report) -> Iterator[str]:
-    """What is claimed, for whom, by which theorem, and how far it can be from the truth: a line each."""
+    """Yield the claim, the theorem and how far the claim can be from the truth, a line each."""
     mu = "" if report.mu is None else f", mu = {above(report.mu, 6)}"
     yield f"epsilon = {above(report.epsilon, 6)} at delta = {report.delta:g} ({report.unit}{mu})"
     theorem = report.best.theorem
@@ -76,7 +76,7 @@ def meaning(report: Report) -> Iterator[str]:
 
 
 def attack_sentence(report: Report) -> str:
-    """What is proved, as what it leaves to an attacker."""
+    """Return the sentence on what the guarantee leaves to an attacker."""
     detected = (
         float(detection_rates(report.best._proved, FALSE_POSITIVE_RATE)) if math.isfinite(report.epsilon) else 1.0
     )
@@ -159,7 +159,7 @@ def _advice(report: Report) -> Iterator[str]:
 
 
 def _poisson_epsilon(report: Report) -> float | None:
-    """What a Poisson accountant would print for passes over the data, to which it does not apply."""
+    """ε that a Poisson accountant, which does not apply, would print for passes over the data; None if it has none."""
     process, batches = report.run.process, report.run.batches
     if not batches.passes or batches.per_epoch == 1 or report.run.user_records > 1:
         return None
@@ -187,7 +187,7 @@ def refusals_by_kind(inapplicable: Sequence[Inapplicable], plain: bool) -> tuple
 
 
 def _other_runs(one: Inapplicable, plain: bool) -> str | None:
-    """What the theorem covers, if that is far from the run, whose steps are `plain` or not."""
+    """Return what the theorem covers if that is far from the run, whose steps are `plain` or not; else None."""
     groups = {failed.group for failed in one.failed if isinstance(failed, Feature)}
     if "batches" in groups:
         return "other kinds of batches"
@@ -216,7 +216,7 @@ def _section(title: str, entries: Entries) -> Iterator[str]:
 
 
 def described(run: Run) -> list[str]:
-    """The run, line by line."""
+    """Describe the run line by line."""
     process = run.process
     lines = [
         f"{run.steps} steps{_epochs(run)}, {run.batches.described}",
@@ -270,7 +270,7 @@ def _range(values: Floats) -> str:
 
 
 def calibrated(before: Run, run: Run, free: Free, epsilon: float) -> str:
-    """What was changed of a run to meet a target."""
+    """Return the sentence on what was changed of a run to meet a target."""
     new, old = _free(run, free), _free(before, free)
     if new == old:
         return f"Nothing has to change to meet ε = {epsilon:g}: {new}."
@@ -278,7 +278,7 @@ def calibrated(before: Run, run: Run, free: Free, epsilon: float) -> str:
 
 
 def _free(run: Run, free: Free) -> str:
-    """What a calibration may change, by its name and size."""
+    """Describe the setting that a calibration may change, with its value."""
     if free is Free.NOISE:
         called = {"std": "standard deviation of the noise", "multiplier": "noise multiplier"}[run.noise.size]
         return f"{called} {per_step_shown(getattr(run.noise, run.noise.size))}"

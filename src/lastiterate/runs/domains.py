@@ -1,4 +1,4 @@
-"""Where the iterates may go: sets that every step projects on, and convex terms handled by their proximal maps."""
+"""Domains that every step projects on, and convex terms handled by their proximal maps."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Domain(ABC):
 
     @property
     def widest_interval(self) -> float:
-        """How wide the domain is along a line on which projection acts alone."""
+        """Width of the domain along a line on which projection acts alone."""
         return self.diameter
 
     @property
@@ -123,7 +123,7 @@ class ConvexSet(Domain):
 
 
 class Prox(ABC):
-    """With strong convexity m of the term, the map for step size η brings points together by 1/(1 + ηm).
+    """A convex term g of the objective, handled by its proximal map; strong convexity m contracts it by 1/(1 + ηm).
 
     `kind` is its name in files.
     """
@@ -136,14 +136,14 @@ class Prox(ABC):
 
     @abstractmethod
     def value(self, x: Floats) -> float:
-        """The term itself."""
+        """Return the value of the term at `x`."""
 
     @abstractmethod
     def mapped(self, x: Floats, step_size: float) -> Floats:
         """argmin of step_size·value(y) + ‖y − x‖²/2."""
 
     def roundings(self, shape: tuple[int, ...]) -> float:
-        """How much more a step is rounded than one without a proximal map."""
+        """Rounding error of a step with this proximal map relative to one without."""
         return 1.0
 
     def __post_init__(self) -> None:
@@ -167,7 +167,7 @@ class L1(Prox):
 
 @dataclass(frozen=True)
 class ElasticNet(Prox):
-    """l1·‖x‖₁ + l2/2·‖x‖²."""
+    """The term l1·‖x‖₁ + l2/2·‖x‖²."""
 
     l1: float
     l2: float

@@ -64,12 +64,12 @@ def write_text(path: str | Path, text: str) -> None:
 
 
 def _said(error: Exception) -> str:
-    """What the system says."""
+    """Return the operating system's message for an error."""
     return getattr(error, "strerror", None) or str(error)
 
 
 def read_plain(path: str | Path) -> Any:
-    """What stands in a .toml or .json file."""
+    """Return the contents of a .toml or .json file as plain values."""
     file = checked_path(path)
     return _plain_in(read_text(file), str(file), toml=_is_toml(file))
 
@@ -86,7 +86,7 @@ def _plain_in(text: str, name: str, *, toml: bool) -> Any:
 
 
 def run_from_text(text: str, name: str = "run", *, toml: bool) -> Run:
-    """As `read_run`, from a string."""
+    """Return the run described by a string of TOML or JSON, as `read_run` does for a file."""
     try:
         return run_from_dict(_plain_in(text, name, toml=toml))
     except BadEntry as error:
@@ -109,14 +109,14 @@ def run_to_toml(run: Run) -> str:
 
 
 def checked_path(path: str | Path) -> Path:
-    """What may be the name of a file."""
+    """Return `path` as a Path, or raise an error if it cannot be the name of a file."""
     if not isinstance(path, str | Path):
         raise must_be("path", "the name of a file", f"{shown(path):.60}")
     return Path(path)
 
 
 def check_ending(path: str | Path) -> None:
-    """That a run can be written so: before somebody waits for it."""
+    """Raise an error if a run cannot be written to a file with this ending."""
     _is_toml(checked_path(path))
 
 
@@ -174,12 +174,12 @@ class BadEntry(InvalidInput):
 
     @classmethod
     def of(cls, error: InvalidInput, path: tuple[str, ...]) -> BadEntry:
-        """The same error, with the place of its entry."""
+        """Return the error with the place of the entry in the file added."""
         return cls(error.code, path=path, **error._given)
 
 
 def run_to_dict(run: Run) -> dict[str, Any]:
-    """Everything that describes the run, as numbers, strings, lists and dictionaries."""
+    """Return everything that describes the run as numbers, strings, lists and dictionaries."""
     plain: dict[str, Any] = {
         "steps": run.steps,
         "step_size": _plain(run.step_size),
@@ -270,7 +270,7 @@ def _lacking(path: tuple[str, ...], kind: str, error: TypeError) -> BadEntry:
 
 
 def _per_step(path: tuple[str, ...], value: Any) -> Any:
-    """What may be a schedule: a table with a kind."""
+    """Return `value`, with a table that has a kind made into the schedule that it describes."""
     if not isinstance(value, dict):
         return value
     kind = next((one for one in SCHEDULES if one.name == value.get("kind")), None)
@@ -317,7 +317,7 @@ def _arithmetic(entries: Any) -> Arithmetic:
 
 
 def _blamed(error: InvalidInput, entries: dict[str, Any]) -> tuple[str, ...]:
-    """Where the field that the error names stands in the file, if it does."""
+    """Return the place in the file of the field that the error names, or () if it has none."""
     if error.field in entries:
         return (error.field,)
     inside = [name for name, value in entries.items() if isinstance(value, dict) and error.field in value]
@@ -325,7 +325,7 @@ def _blamed(error: InvalidInput, entries: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _loss_to_dict(loss: Loss) -> dict[str, Any]:
-    """What it was made from, if that makes it again."""
+    """Return the arguments that the loss was made from; raise an error if they do not make it again."""
     given = loss.arguments if loss.clip is None else {**loss.arguments, "clip": loss.clip}
     listed = kind_named("loss", loss.kind)
     if listed is None or not set(given) <= set(_arguments_of(listed.make)) or _made(listed, given) != loss:

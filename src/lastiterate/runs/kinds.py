@@ -21,14 +21,14 @@ from lastiterate.runs.schedules import cosine, linear, multistep
 
 @dataclass(frozen=True)
 class Kind:
-    """What makes a value of this kind, and the arguments of an example."""
+    """A listed kind of value: the function that makes one, and the arguments of an example."""
 
     make: Callable[..., Any]
     arguments: Mapping[str, Any]
 
     @property
     def name(self) -> str:
-        """In files."""
+        """Name of the kind in files."""
         return str(getattr(self.make, "kind", self.make.__name__))
 
     @property

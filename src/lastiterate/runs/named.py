@@ -63,7 +63,7 @@ _OF_RUNS = ("step_size", "weight_decay", "steps", "released", "adjacency", "doma
 
 
 def hint(name: str, known: Iterable[str]) -> dict[str, str]:
-    """What a refusal adds: the name that was `meant`, one `of_run`, or what to `write` instead; `meant` may be empty."""
+    """Return what a refusal adds: the name `meant` (may be empty), one `of_run`, or what to `write` instead."""
     names, word = list(known), str(name).lower()
     if "betas" in names and word in ("beta1", "beta2"):
         return {"write": "betas"}

@@ -1,4 +1,4 @@
-"""Where the noise enters, and what the arithmetic of a machine adds: all conventions end here."""
+"""All conventions for where the noise enters, and for what the arithmetic of a machine adds."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Noise(ABC):
     def update(
         self, x: Floats, step: int, step_size: float, gradient_sum: Floats, divisor: float, normal: Floats
     ) -> Floats:
-        """One step as it is written, with standard normal numbers: what accounting and training are compared with."""
+        """Make one step as written, with standard normal numbers; accounting and training are compared with it."""
 
     on_sum: ClassVar[bool] = False
     """Whether it is added to a sum of gradients, before that is divided."""
@@ -54,7 +54,7 @@ class Noise(ABC):
 
     @property
     def implied_clip(self) -> PerStep | None:
-        """Where the noise is measured in units of a clip, that clip."""
+        """The clip in whose units the noise is measured, if it is."""
         return None
 
     @property
@@ -68,7 +68,7 @@ class Noise(ABC):
         return all(isinstance(getattr(self, one.name), float) for one in fields(self))  # type: ignore[arg-type]
 
     def at(self, step: int) -> float:
-        """Its size at this step."""
+        """Size of the noise at this step."""
         return at_step(getattr(self, self.size), step)
 
     def _size(self, steps: int) -> Floats:
@@ -78,7 +78,7 @@ class Noise(ABC):
         object.__setattr__(self, self.size, checked_per_step(self.size, getattr(self, self.size), POSITIVE))
 
     def scaled(self, factor: float) -> Any:
-        """The same kind of noise, larger by this factor."""
+        """Return noise of the same kind, larger by this factor."""
         by = checked_number("factor", factor, POSITIVE)
         return replace(self, **{self.size: times(getattr(self, self.size), by)})  # type: ignore[type-var]
 
@@ -92,7 +92,7 @@ class Noise(ABC):
         return self._changed(lambda _, value: continued(value, more))
 
     def over(self, steps: int, per_epoch: int) -> Any:
-        """The same in a run of so many steps, its schedules resolved."""
+        """Return the noise of a run of `steps` steps, its schedules resolved to one number per step."""
         return self._changed(lambda name, value: over_run(name, value, steps, per_epoch))
 
     def _changed(self, change: Callable[[str, Any], Any]) -> Any:
@@ -103,7 +103,7 @@ class Noise(ABC):
 @names_arguments
 @dataclass(frozen=True)
 class OnIterate(Noise):
-    """x ← φ(x) + N(0, std²)."""
+    """Gaussian noise added to the iterate: x ← φ(x) + N(0, std²)."""
 
     std: PerStep
     kind: ClassVar[str] = "on_iterate"
@@ -211,7 +211,7 @@ class Arithmetic:
         return Arithmetic(max(self.factor, other.factor), max(self.displacement, other.displacement))
 
     def then(self, other: Arithmetic) -> Arithmetic:
-        """Of one training that goes on where another ended: displacements compose."""
+        """Return the arithmetic of a training that continues another; squares of displacements add up."""
         strays = up(math.hypot(self.displacement, other.displacement))
         return Arithmetic(max(self.factor, other.factor), strays)
 
@@ -227,13 +227,13 @@ _SINGLE, _DOUBLE = 2.0**-24, 2.0**-53
 
 @dataclass(frozen=True)
 class Sums:
-    """How sums of gradients are taken: `block` rows with this rounding unit, and these in double precision."""
+    """How gradients are summed: blocks of `block` rows with rounding unit `unit`; blocks in double precision."""
 
     block: int
     unit: float
 
     def factor(self, batch: int, random: bool) -> float:
-        """How much more a record can move the sum of so many gradients, relative to twice the longest of them.
+        """Factor by which rounding enlarges a record's move of a gradient sum, relative to twice the longest gradient.
 
         In a fixed batch a record touches its own block alone: `block` roundings, each at most a part `unit` of what the
         block's records can sum to. Random batches are compared with and without the record, and all blocks may differ.
@@ -262,7 +262,7 @@ def expected_arithmetic(batch: int, random: bool, linear: bool, bounded: bool, r
 
 
 def lost_by_networks(batch: int, processes: int = 1) -> float:
-    """What sums of a network's gradients lose besides, relative to the longest of them.
+    """Return the rounding error of sums of a network's gradients, relative to the longest of them.
 
     A record's gradient may be a sum of terms that cancel: `PLACES_AT_ONCE` of them are added up at once, up to `WIDEST`
     times the clip in all. Records may be looked at one by one: an addition for each, and for each process.

@@ -63,7 +63,7 @@ PLAIN_UPDATE = Update()
 
 
 def update_of(given: Quantities) -> Update:
-    """Of a run."""
+    """Return the update that each step of a run makes, as theorems see it."""
     run = given.run
     if run.optimizer.plain and run.released.plain:
         return PLAIN_UPDATE
@@ -167,7 +167,7 @@ class Process:
 
     @property
     def inclusion(self) -> Floats:
-        """For each step, how likely it is to see the record; for cyclic batches, a record that the last step sees."""
+        """Probability of a record's being used at each step; in a fixed order, for a record that the last step uses."""
         return self.batches.inclusion(len(self))
 
     @property
@@ -186,14 +186,14 @@ class Process:
         return extremes(self.lipschitz)[1]
 
     def but_for(self, exception: float) -> Process:
-        """As long as no batch is of unusual size, which some batch is with at most this probability."""
+        """Return the process as long as no batch has an unusual size; some batch has with at most this probability."""
         if self.usual is None or exception == 0:
             return replace(self, usual=None)
         return replace(self.usual(math.log(exception) - math.log(len(self))), releases=self.releases)
 
     @property
     def worst_alike(self) -> Process:
-        """As many steps, each as bad as the worst of them in every respect."""
+        """The process of as many steps, each as bad as the worst in every respect."""
         steps = len(self)
         return self._each(lambda values, worst: np.broadcast_to(extremes(values)[worst], steps))
 
@@ -202,12 +202,12 @@ class Process:
         return self._each(lambda values, _: values[first:last])
 
     def like_the_first(self, steps: int) -> Process:
-        """So many steps, each like the first."""
+        """Return the process of `steps` steps that are all like the first."""
         smooth = self.smooth if isinstance(self.smooth, Fact) else self.smooth.like_the_first(steps)
         return replace(self._each(lambda values, _: np.broadcast_to(values[0], steps)), smooth=smooth)
 
     def repeated(self, steps: int) -> Process:
-        """So many steps, of which this is the first epoch: each as bad as the worst of it, the others by `inside`."""
+        """Return `steps` steps from this first epoch: each as bad as its worst, inner ones scaled by `inside`."""
         worst = self.worst_alike
         pushes, sampled, factor = (
             _share(float(getattr(self, name)[0]), float(getattr(worst, name)[0]))
@@ -240,7 +240,7 @@ class Process:
         return self.last_steps(steps, _FORGOTTEN) if steps <= LONG else self
 
     def last_steps(self, steps: int, displacement: float) -> Process:
-        """So many, whole epochs left out, from a common state; what is computed is this much farther from what is proved."""
+        """Return the last `steps` steps from a common state; whole epochs are left out, which displaces by so much."""
         kept = replace(self.like_the_first(steps), displacement=up(self.displacement + displacement, operations=2))
         if not isinstance(kept.smooth, Fact) and extremes(kept.smooth.decay)[1]:
             kept = replace(kept, smooth=_START_FORGOTTEN)
@@ -272,7 +272,7 @@ class Process:
 
     @property
     def stretches(self) -> list[tuple[int, int]]:
-        """From one released iterate to the next."""
+        """Pairs of steps between which nothing is released."""
         ends = (0, *self.releases, len(self))
         return list(pairwise(ends))
 
@@ -282,7 +282,7 @@ def _share(one: float, worst: float) -> float:
 
 
 def _times(values: Floats, shares: Floats) -> Floats:
-    """What is not smaller stays exactly as it is."""
+    """Return `values` times `shares`, rounded up; entries whose share is 1 stay exact."""
     return np.where(shares == 1, values, up(values * shares, operations=2))
 
 

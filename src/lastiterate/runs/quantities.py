@@ -1,4 +1,4 @@
-"""From the units of a run to lengths on the iterate: one function for each quantity that theorems see."""
+"""Lengths on the iterate from the units of a run: one function for each quantity that theorems see."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Quantities:
-    """Of each step of a run, as long as its batches have these sizes.
+    """Quantities of each step of a run whose batches have these sizes.
 
     A contracting proximal map is counted into its own step, and `squeeze` is what it multiplies lengths by. Where a
     neighbour's record contributes nothing, up to `missing` records do.
@@ -61,7 +61,7 @@ class Quantities:
 
     @property
     def at_once(self) -> int:
-        """So many records of a user push together at every step: all of them, where each batch has all records."""
+        """Number of records of a user that one step may use: all of them with full batches, else one."""
         return self.run.user_records if self.run.batches.turns is Turns.EVERY_STEP else 1
 
     @cached_property
@@ -71,7 +71,7 @@ class Quantities:
 
     @cached_property
     def divisors(self) -> Floats:
-        """What gradient sums are divided by, at least; a number of records."""
+        """Smallest number of records by which gradient sums are divided, per step."""
         return self._of_each("divisor")
 
     @cached_property
@@ -95,7 +95,7 @@ class Quantities:
 
     @cached_property
     def squeeze(self) -> Floats:
-        """What the proximal map leaves of a length; a number without unit."""
+        """Factor by which the proximal map multiplies lengths, without unit."""
         return each(lambda eta: 1 / (1 + eta * self._modulus), self.step_sizes)
 
     @property
@@ -104,18 +104,18 @@ class Quantities:
 
     @cached_property
     def gradient_change(self) -> Floats | float:
-        """How far the neighbour's record moves the gradient sum of a batch that has it, in the unit of a gradient."""
+        """Distance between the gradient sums of a batch on the two data sets, in the unit of a gradient."""
         of_one = self.exchanged if self.run.adjacency.replaces else self.gradient_bound
         return of_one if self.at_once == 1 else each(lambda change: up(self.at_once * change), of_one)
 
     @cached_property
     def exchanged(self) -> Floats | float:
-        """How far apart the gradients of two records can be, in the unit of a gradient."""
+        """Largest distance between the gradients of two records, in the unit of a gradient."""
         return self._clipped(2.0, self.run.loss.gradient_sensitivity)
 
     @cached_property
     def gradient_bound(self) -> Floats | float:
-        """How long a record's gradient can be, in the unit of a gradient."""
+        """Largest norm of a record's gradient, in the unit of a gradient."""
         return self._clipped(1.0, self.run.loss.gradient_bound)
 
     def _clipped(self, times: float, without: float) -> Floats | float:
@@ -125,7 +125,7 @@ class Quantities:
 
     @property
     def sensitivity(self) -> Floats:
-        """How far a step that sees the record moves the iterate away from the neighbour's; a length."""
+        """Distance by which a step that uses the record moves the iterate away from the neighbour's; a length."""
         return self._moved(self.gradient_change)
 
     @property
@@ -135,14 +135,14 @@ class Quantities:
         return self._moved(batches.sampled_change(self.exchanged, self.gradient_bound, self.sizes, adjacency))
 
     def _moved(self, change: Floats | float) -> Floats:
-        """How far a step moves the iterate for so much of one record's gradient in the sum."""
+        """Return the distance that a step moves the iterate when the gradient sum moves by `change`."""
         more = self._more
         given = self.step_sizes, change, self.squeeze, self.divisors
         return each(lambda eta, c, q, divisor: q * eta * c / divisor * more, *given)
 
     @property
     def _more(self) -> float:
-        """By which rounding lets a sum move farther: in the run as it was computed, and here."""
+        """Factor by which rounding enlarges a move of the gradient sum, in the run and in this computation."""
         return up(self.run.arithmetic.factor, operations=2)
 
     @property
@@ -152,7 +152,7 @@ class Quantities:
 
     @cached_property
     def lipschitz(self) -> Floats:
-        """By which a step may move two iterates apart, before its proximal map; a number without unit."""
+        """Lipschitz constant of a step before its proximal map, without unit."""
         run, clipped = self.run, self.run.clip is not None
         found = each(
             lambda eta, *shares: step_lipschitz(run.loss, clipped, eta, eta * run.decay, shares),
@@ -163,13 +163,13 @@ class Quantities:
 
     @property
     def drift(self) -> Floats:
-        """How far two steps may differ on top of `retain`, whatever the curvature: all gradients opposite; a length."""
+        """Largest difference of two steps on top of `retain`, whatever the curvature: opposite gradients; a length."""
         given, more = (self.step_sizes, self.gradient_bound, self.squeeze, self.shares[1]), self._more
         return each(lambda eta, c, q, share: q * 2 * eta * c * share * more * more, *given)
 
     @property
     def retain(self) -> Floats:
-        """What the l2 term leaves of a distance; a number without unit. Nothing is rounded where nothing is taken away."""
+        """Factor that the l2 term leaves of a distance, without unit; exactly 1 where there is no such term."""
         exact = self.run.decay == self._modulus == 0
         found = each(lambda eta, q: q * np.abs(1 - eta * self.run.decay), self.step_sizes, self.squeeze)
         return found if exact else each(lambda kept: up(kept, operations=3), found)

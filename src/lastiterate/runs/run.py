@@ -163,7 +163,7 @@ class Run:
         return replace(worst, usual=usual)
 
     def _process_of(self, sizes: Sizes) -> Process:
-        """As long as batches have these sizes; what leaves the range of floats is refused, or infinite.
+        """Return the process of the run if its batches have these sizes; what overflows is refused, or infinite.
 
         A smaller last batch makes steps differ, also in runs of more steps than could be stored: there the first epoch
         stands for all.
@@ -212,7 +212,7 @@ class Run:
         return self.loss.convex_if(clipped=self.clip is not None)
 
     def with_noise(self, factor: float) -> Run:
-        """The same run with its noise scaled by this factor."""
+        """Return the run with its noise scaled by this factor."""
         return replace(self, noise=self.noise.scaled(checked_number("factor", factor, POSITIVE)))
 
     def first(self, steps: int) -> Run:
@@ -241,7 +241,7 @@ class Run:
         return self.batches.divisor if self.noise.on_sum else self.batches.divisor_of(count)
 
     def reason(self, lipschitz: Floats, sizes: Sizes) -> Fact:
-        """Where the largest Lipschitz constant comes from, in the numbers of the run, for refusals."""
+        """Return the source of the largest Lipschitz constant as a fact, in the numbers of the run."""
         if not math.isfinite(self.loss.smoothness):
             return fact("smoothness_unknown")
         worst = 0 if is_constant(lipschitz) else int(np.argmax(lipschitz))
@@ -284,7 +284,7 @@ class Run:
 
 
 def _length(steps: int | Epochs | None, before: Length | None, per_epoch: int) -> Length:
-    """Of a new run, or of one that was changed in something else: then its passes are kept, if it was described in them."""
+    """Return the length of a run; if only other settings changed, that of `before`, in passes if described so."""
     if steps is not None:
         return length_of(steps, per_epoch)
     if before is None:
@@ -314,7 +314,7 @@ def checked_run(run: Any) -> Run:
 
 
 def run_line(run: Run) -> str:
-    """What is usual is left out."""
+    """Return a one-line description of the run that leaves out what is usual."""
     return summary(
         run,
         f"{run.loss.kind} loss",

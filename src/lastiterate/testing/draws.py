@@ -124,7 +124,7 @@ def slowly_growing(source: np.random.Generator) -> Process:
 
 
 def released_on_the_way(source: np.random.Generator, given: Process) -> Process:
-    """With one to three checkpoints anywhere."""
+    """Return the process with one to three checkpoints at random places."""
     if len(given) == 1:
         return given
     after = source.integers(1, len(given), int(source.integers(1, 4)))
@@ -132,7 +132,7 @@ def released_on_the_way(source: np.random.Generator, given: Process) -> Process:
 
 
 def any_process(source: np.random.Generator) -> Process:
-    """Of any kind; with checkpoints, earlier releases and unknown constants now and then."""
+    """Draw a process of any kind, sometimes with checkpoints, earlier releases or unknown constants."""
     batches = random_batches(source)
     given = random_process(source, batches, alike=bool(source.random() < 0.5))
     if source.random() < 0.03:

@@ -32,7 +32,7 @@ _IN_ORDER = (*BATCHES[:2], Cyclic(records=80, batch_size=30, last="smaller"))
 
 
 def single_step(theorem: Theorem) -> Process | None:
-    """One full batch, or one batch of one, to which the theorem applies: sensitivity/noise is 1/2."""
+    """Return a process of one step that the theorem covers, with sensitivity/noise 1/2, or None."""
     for batches in (FullBatch(records=120), Cyclic(records=30, batch_size=30)):
         for diameter in (math.inf, 0.5):
             for retain in (1.0, 0.6):
@@ -108,7 +108,7 @@ def lies_above_exact_instances_of_every_kind(subject: Subject) -> str | None:
 
 
 def _below(subject: Subject, instances: list[tuple[int, Any]]) -> str | None:
-    """Where the bound is below the exact law of one of these, if it is."""
+    """Describe where the bound is below the exact law of one of the instances, or return None."""
     for seed, instance in subject.in_time(instances):
         answer = subject.theorem.apply(instance.process)
         if isinstance(answer, Guarantee) and (told := beside(answer, instance, f"{instance.process!r}").wrong):
@@ -159,7 +159,7 @@ class Beside(NamedTuple):
 
 
 def beside(answer: Guarantee, instance: Instance | FilteredInstance, name: str) -> Beside:
-    """At two dozen ε."""
+    """Compare the guarantee with the exact law of the instance at two dozen ε."""
     exact, error = instance.chain.delta_with_error(EPSILONS)
     least = np.maximum(exact - error - ROUNDING, 0.0)
     bound, clear = np.asarray(answer.notion.delta(EPSILONS)), exact > 1e-9

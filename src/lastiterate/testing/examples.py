@@ -50,7 +50,7 @@ class Subject:
 
     @property
     def examples(self) -> tuple[Process, ...]:
-        """Those that were given, and then drawn ones."""
+        """Processes that the theorem covers: those given first, then random ones."""
         given = tuple(one for one in self.processes if applies(self.theorem, one))
         drawn = found_examples(self.theorem, self.count) if self.fewer else examples(self.theorem, self.count)
         return _some((*given, *drawn), self.theorem)
@@ -85,7 +85,7 @@ def _some(found: tuple[Value, ...], theorem: Theorem) -> tuple[Value, ...]:
 
 
 def draws_for(theorem: Theorem, seed: int) -> Iterator[Process]:
-    """With steps and neighbours that the theorem is about."""
+    """Yield random processes with the updates and neighbours that the theorem is about."""
     if of_filters(theorem):
         return with_updates(seed)
     return draws(seed) if REPLACE_ONE in theorem.adjacencies else there_or_not(seed)
@@ -107,7 +107,7 @@ def found_examples(theorem: Theorem, count: int, seed: int = 3) -> tuple[Process
 
 
 def examples(theorem: Theorem, count: int, seed: int = 3) -> tuple[Process, ...]:
-    """So many."""
+    """Return `count` random processes that the theorem covers; raise NothingToTry if there are fewer."""
     found = found_examples(theorem, count, seed)
     if len(found) < count:
         raise NothingToTry(f"{theorem.name} applies to {len(found)} of {MOST_DRAWS} processes")
@@ -149,7 +149,7 @@ def found_instances(
 def instances(
     theorem: Theorem, count: int, adjacency: Adjacency = REPLACE_ONE, small: bool = False
 ) -> list[tuple[int, Any]]:
-    """So many."""
+    """Return `count` exact instances that the theorem covers; raise NothingToTry if there are fewer."""
     found = found_instances(theorem, count, adjacency, small)
     if len(found) < count:
         raise NothingToTry(f"{theorem.name} applies to {len(found)} instances only")
@@ -157,7 +157,7 @@ def instances(
 
 
 def traits(given: Process) -> frozenset[str]:
-    """What a process has that others have not: of two of these together a mistake is seen only where both are."""
+    """Unusual traits of a process; some mistakes show only where two of them meet."""
     batches, update = given.batches, given.update
     every = batches.per_epoch if batches.passes else 1
     begins = update.released.begins(len(given))
@@ -207,7 +207,7 @@ def varied_instances(theorem: Theorem, count: int) -> list[tuple[int, Any]]:
 
 @lru_cache(maxsize=100)
 def answer_about(theorem: Theorem, given: Process) -> Guarantee | Inapplicable:
-    """What it says of this very process: every law asks about the same examples, and beside them about others."""
+    """Apply the theorem to the process, once: all laws ask about the same examples."""
     return theorem.apply(given)
 
 

@@ -99,7 +99,7 @@ Change = Callable[[Process], Process | None]
 
 
 def _never_smaller(subject: Subject, worse: Change, what: str) -> str | None:
-    """For each example: what is worse does not come out smaller."""
+    """Describe an example whose ε falls when it is changed for the worse, or return None."""
 
     def broken() -> Iterator[str]:
         for given in subject.examples:
@@ -114,7 +114,7 @@ def _never_smaller(subject: Subject, worse: Change, what: str) -> str | None:
 
 
 def more_noise_never_hurts(subject: Subject) -> str | None:
-    """Where a run with more noise is outside the assumptions, nothing is claimed of it."""
+    """ε does not grow with the noise; a run that leaves the assumptions with more noise is no counterexample."""
 
     def broken() -> Iterator[str]:
         for given in subject.examples:
@@ -160,7 +160,7 @@ def more_steps_never_help(subject: Subject) -> str | None:
 
 
 def all_iterates_cost_the_same_in_any_order_of_epochs(subject: Subject) -> str | None:
-    """Where every iterate is released, epochs compose: with a schedule turned round, by whole epochs, nothing changes."""
+    """If every iterate is released, epochs compose: reversing the order of whole epochs changes nothing."""
     if subject.theorem.about is not About.EVERY_ITERATE:
         return None
 
@@ -210,7 +210,7 @@ def a_record_seen_more_often_is_not_better_hidden(subject: Subject) -> str | Non
 
 
 def its_profile_falls_and_its_epsilon_belongs_to_it(subject: Subject) -> str | None:
-    """What is searched is searched once for an epsilon and once for its delta, so that they agree up to the tolerance."""
+    """δ(ε) falls, and δ at the ε found for a δ is that δ, up to the tolerance of a search."""
     most = DELTA * (1 + max(1e-6, subject.tolerance))
 
     def broken() -> Iterator[str]:
@@ -236,7 +236,7 @@ def first_two_failures(theorem: Theorem, given: Process) -> list[Assumption]:
 
 
 def refused_as_it_should_be(theorem: Theorem, given: Process) -> str | None:
-    """Of a process in which one assumption fails, and nothing else is wrong."""
+    """Describe what is wrong with the refusal of a process in which exactly one assumption fails, or return None."""
     answer = theorem.apply(given)
     if not isinstance(answer, Inapplicable):
         return f"it does not refuse {given!r}"
@@ -293,7 +293,7 @@ class LawBroken(LastIterateError, AssertionError):
 
 @dataclass(frozen=True)
 class CheckedTheorem:
-    """What was found out: `laws` that hold wherever they were tried, `untried` ones for which no run was found."""
+    """Result of the laws: `laws` hold wherever they were tried; for `untried` ones no run was found."""
 
     theorem: Theorem
     laws: tuple[str, ...]

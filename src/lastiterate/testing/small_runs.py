@@ -181,7 +181,7 @@ def _divisor(run: Run, size: int) -> float:
 
 
 def _noise(run: Run, step: int) -> float:
-    """Its standard deviation on the iterate of a plain step, as the update is written."""
+    """Standard deviation of the noise on the iterate of a plain step, by the update as it is written."""
     noise, size = run.noise, _at(run.step_size, step)
     given: Any = noise
     match noise.kind:
@@ -300,7 +300,7 @@ def components(small: SmallRun, mine: Gradient) -> Iterator[tuple[float, Floats]
 
 
 def _gaussian_cells(small: SmallRun) -> Iterator[Masses]:
-    """In one dimension, in a plane, or along directions."""
+    """Yield cell masses of both Gaussian mixtures: in one dimension, in a plane, or along directions."""
     mixtures = [list(components(small, mine)) for mine in (small.record, small.neighbour)]
     shares = np.array([share for share, _ in mixtures[0]])
     sides = [np.array([rows for _, rows in mixture]) for mixture in mixtures]
@@ -316,7 +316,7 @@ def _gaussian_cells(small: SmallRun) -> Iterator[Masses]:
 
 
 def _on_a_line(shares: Floats, one: Floats, two: Floats) -> Masses:
-    """Of mixtures; rows are a mean and coefficients of noises."""
+    """Cell masses of two Gaussian mixtures on a line; rows are a mean and the coefficients of the noises."""
     both = np.concatenate([one, two])
     spread = np.linalg.norm(both[:, 1:], axis=1)
     cells = 5000 if len(both) <= 100 else 1500
@@ -397,7 +397,7 @@ class DensityChain:
         return np.asarray(state).ravel()
 
     def _kernel(self, step: int, batch: Batch, mine: Gradient) -> Floats:
-        """From the nodes after the step before to those of this one; to cells after the last one."""
+        """Weights that carry the law from the nodes before a step to those after it, or to cells after the last."""
         x, size, spread = self._iterates(step), _at(self.small.run.step_size, step), _noise(self.small.run, step)
         center = x - size * self.small.mean_gradient(step, x, 1.0, batch, mine)
         if step + 1 < self.small.run.steps:
@@ -431,7 +431,7 @@ class DensityChain:
 
     @cached_property
     def edges(self) -> list[Floats]:
-        """Of the panels after each step, and of fine intervals after the last."""
+        """Edges of the panels after each step, and of the fine intervals after the last step."""
         small, run, found = self.small, self.small.run, []
         seen = [list(zip(*patterns, strict=True)) for patterns in small.stretches]
         batches = [set(at_step) for stretch in seen for at_step in stretch]
@@ -456,14 +456,14 @@ class DensityChain:
         return found
 
     def _resolution(self, step: int, batches: set[Batch]) -> float:
-        """How far an iterate moves for the next one to move by its standard deviation, at least."""
+        """Smallest distance by which an iterate moves for the next one to move by its standard deviation."""
         small, run, size = self.small, self.small.run, _at(self.small.run.step_size, step)
         steepest = max(abs(one.slope) + abs(one.base) for one in (small.record, small.neighbour, small.other))
         share = max(sum(one) / _divisor(run, sum(one)) for one in batches)
         return _noise(run, step) / (1 + size * (steepest * share + run.loss.l2 + run.weight_decay))
 
     def _kinks(self, step: int) -> list[float]:
-        """Where the proximal map, the projection or the gradients of the next step are not smooth."""
+        """Places where the proximal map, the projection or the gradients of the next step are not smooth."""
         small, size, (first, second) = self.small, _at(self.small.run.step_size, step), _terms(self.small.run)
         radius, threshold = _radius(small.run), size * first
         points = [radius, -radius] if math.isfinite(radius) else []

@@ -71,7 +71,7 @@ def _check_seen(network: Network, inputs: Any, targets: Any, losses: Any, output
 
 
 def _check_among_all(gradients: Gradients, inputs: Any, targets: Any) -> None:
-    """By vmap, no record is ever computed beside another. Where dropout hides something, also in training mode."""
+    """Check that a record's loss and gradient do not depend on the others; vmap keeps records apart by construction."""
     if not isinstance(gradients, LayerByLayer):
         return
     network, places = gradients.network, _some_places(inputs, targets)
@@ -144,7 +144,7 @@ def _other_places(inputs: Any, targets: Any) -> list[Any]:
 
 
 def _agree_in_doubles(gradients: Gradients, inputs: Any, targets: Any, most: float) -> bool:
-    """Not where the model cannot be computed in double precision, or was."""
+    """Whether gradients agree in double precision; False if the model cannot be computed in it, or already was."""
     if gradients.network.dtype == torch.float64:
         return False
     with contextlib.suppress(RuntimeError, TypeError, ValueError):
@@ -192,7 +192,7 @@ def _subtract_direction(rows: tuple[Any, ...], totals: dict[str, Any]) -> float:
 
 
 def _subtract(rows: tuple[Any, ...], totals: dict[str, Any], kept: float) -> None:
-    """So much of a record's gradient."""
+    """Subtract the share `kept` of a record's gradient from the totals."""
     for total, row in zip(totals.values(), rows, strict=True):
         if row is not None:
             for some, part in zip(_numbers(total), _numbers(row), strict=True):
@@ -200,17 +200,17 @@ def _subtract(rows: tuple[Any, ...], totals: dict[str, Any], kept: float) -> Non
 
 
 def _alone(network: Network, record: tuple[Any, Any]) -> tuple[Any, ...]:
-    """By autograd, from the loss of this record alone."""
+    """Gradient of this record's loss alone, by autograd."""
     with WithoutDropout():
         return torch.autograd.grad(network.losses(*record).sum(), list(network.parameters.values()), allow_unused=True)
 
 
 def _norm(rows: tuple[Any, ...]) -> float:
-    """In double precision."""
+    """Norm of a gradient in double precision."""
     parts = (part for row in rows if row is not None for part in _numbers(row))
     return math.hypot(*(float(torch.linalg.vector_norm(part, dtype=torch.float64)) for part in parts))
 
 
 def _numbers(tensor: Any) -> tuple[Any, ...]:
-    """So few at a time that their doubles take little memory."""
+    """Split a tensor into parts so small that their doubles take little memory."""
     return tuple(tensor.reshape(-1).split(_NUMBERS_AT_ONCE))

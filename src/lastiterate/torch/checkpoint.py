@@ -41,7 +41,7 @@ _UNREADABLE = (RuntimeError, ValueError, TypeError, LookupError, AttributeError,
 
 @dataclass(frozen=True, eq=False)
 class NetworkState:
-    """Where a training stands: after `step` steps, with what will be released and what random numbers need.
+    """State of a training after `step` steps: the weights, what will be released, and the random numbers' state.
 
     `memory`: what the run's own optimiser remembers, and averages; `optimizer`, `scheduler`: the states of torch.optim's;
     `book`: what was released on the way, in a loop of the user's own.
@@ -185,7 +185,7 @@ _RECORDS = 64  # are compared where reading all would take as long as an epoch
 
 
 def data_identity(dataset: Any, key: str) -> str:
-    """Of all tensors of a TensorDataset; else of some records, chosen by the key, as far as they are twice the same.
+    """Return an identity of the data: all tensors of a TensorDataset, or some records chosen by the key.
 
     A data set may say itself what tells it from others, by a method `checkpoint_identity`.
     """
@@ -208,7 +208,7 @@ def _tensor_identity(tensor: Any) -> list[Any]:
 
 
 def _record_identity(dataset: Any, place: int) -> str | None:
-    """Nothing where chance changes a record whenever it is read."""
+    """Return a fingerprint of a record, or None if it differs from one reading to the next."""
     first, again = fingerprint(dataset[place]), fingerprint(dataset[place])
     return first if first == again else None
 
@@ -246,7 +246,7 @@ class Releases:
     __hash__ = None  # type: ignore[assignment]
 
     def told(self) -> tuple[tuple[str, int, str], ...]:
-        """As a file could hold it."""
+        """Return the releases as a file can hold them."""
         return tuple((name, one.step, one.what) for name in _PARTS for one in getattr(self, name))
 
     def read(self, told: Iterable[tuple[str, int, str]]) -> None:
@@ -299,7 +299,7 @@ def _release(step: int, what: str) -> ReleaseEntry:
 
 
 def _by_name(entries: list[ReleaseEntry]) -> tuple[tuple[str, tuple[int, ...]], ...]:
-    """What was written, shown or logged, each with the steps after which it was."""
+    """Group the entries by what was written, shown or logged, each with its steps."""
     steps: dict[str, list[int]] = {}
     for one in entries:
         steps.setdefault(one.what, []).append(one.step)

@@ -122,7 +122,7 @@ class Processes(Team):
 
     @property
     def _sampling(self) -> Channel:
-        """Of its own: a loader draws batches ahead while gradients are added up."""
+        """Channel of the sampler alone: a loader draws batches ahead while gradients are added up."""
         return self._channels[1]
 
     @property
@@ -152,7 +152,7 @@ class Processes(Team):
         return first, second
 
     def _made(self, make: Callable[[], Any]) -> Any:
-        """What each process makes, if all of them can."""
+        """Return what `make` makes in each process; raise an error in all processes if one cannot."""
         made: list[Any] = []
 
         def counted() -> int:
@@ -171,7 +171,7 @@ class Processes(Team):
                 raise InvalidInput("ranks_differ", name=name, rank=rank, processes=self.size)
 
     def _tell_content(self, tensor: Any) -> None:
-        """As bytes, whatever its type."""
+        """Broadcast the content of a tensor as bytes, whatever its type."""
         if tensor.numel():
             content = tensor.data.contiguous().reshape(-1)
             self.told(content.view(torch.uint8))

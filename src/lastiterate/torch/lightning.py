@@ -1,4 +1,4 @@
-"""For PyTorch Lightning: a callback that records what is logged, saved and stopped at, and gives the report."""
+"""Support of PyTorch Lightning: a callback that records what is logged, saved and stopped at, and gives the report."""
 
 from __future__ import annotations
 
@@ -137,11 +137,11 @@ class RecordReleases(Recorder, _callback()):  # type: ignore[misc]
             raise InvalidInput("checkpoint_without_step")
 
     def _steps(self) -> int:
-        """Of the optimiser: batches that are accumulated do not count."""
+        """Number of steps of the optimiser; accumulated batches are no steps of their own."""
         return int(self._trainer.global_step) if self._batches is None else self._batches
 
     def _look_at(self, callback: Any) -> None:
-        """At another one of the trainer, which may look at records."""
+        """Record what another callback of the trainer averages or decides by; refuse one that looks at records."""
         kinds = {base.__name__ for base in type(callback).__mro__}
         if kinds & set(_LOOKING):
             raise InvalidInput("callback_looks_at_records", field="callbacks", got=type(callback).__name__)

@@ -49,17 +49,17 @@ class Network:
 
     @property
     def assumed(self) -> tuple[Fact, ...]:
-        """What nobody can see from the model, and what is assumed of the function that makes batches for it."""
+        """Assumptions about the model that nobody can check, and about the function that collates its batches."""
         kept = any(isinstance(part, torch.nn.modules.batchnorm._BatchNorm) for part in self.module.modules())
         return (*((PUBLIC_STATISTICS,) if kept else ()), *self.collated)
 
     def forget(self) -> None:
-        """The same, where the forward passes since then have left the buffers alone."""
+        """Renew the working copy, after a check that forward passes have left the buffers alone."""
         self.check_buffers()
         self.renew()
 
     def renew(self) -> None:
-        """What the forward passes before have stored is forgotten."""
+        """Make a new working copy, which forgets what forward passes have stored."""
         _check_layers(self.module)  # somebody may have called train() on it
         self.working = working_copy(self.module)
         self._buffers = buffers_of(self.working)
@@ -77,7 +77,7 @@ class Network:
 
     @property
     def dtype(self) -> Any:
-        """That of inputs."""
+        """Type of the inputs."""
         return next(iter(self.parameters.values())).dtype
 
     @property
@@ -86,7 +86,7 @@ class Network:
         return sum(one.numel() for one in self.parameters.values())
 
     def losses(self, inputs: Any, targets: Any, call: Callable[..., Any] | None = None) -> Any:
-        """One for each record; `call` instead of the module, where its parameters are others."""
+        """Return the loss of each record; `call` replaces the module where its parameters are others."""
         call, count = call or self.working, count_of((inputs, targets))
         with self._precision():
             if isinstance(inputs, Mapping):
@@ -134,7 +134,7 @@ class Network:
         return found
 
     def put(self, flat: Any) -> None:
-        """This vector into the parameters."""
+        """Copy this vector into the parameters."""
         with torch.no_grad():
             for name, part in self.views(flat).items():
                 self.parameters[name].copy_(part)
@@ -166,7 +166,7 @@ def _unreduced(criterion: Criterion) -> tuple[Criterion, bool]:
 
 
 def _setting(criterion: Criterion, name: str) -> Any:
-    """Of a module of torch.nn, or of a function: what it does by default."""
+    """Setting of a criterion: a module's attribute, or the default of a function's argument; None if it has none."""
     if isinstance(criterion, torch.nn.Module):
         return getattr(criterion, name, None)
     try:
@@ -229,7 +229,7 @@ def mapped(function: Callable[[Any], Any], value: Any) -> Any:
 
 
 def count_of(value: Any) -> int:
-    """How many records there are: along the first axis of every tensor."""
+    """Number of records, along the first axis of every tensor."""
     counts = {len(tensor) if tensor.dim() else -1 for tensor in tensors_of(value)}
     if len(counts) != 1 or -1 in counts:
         raise InvalidInput("batch_uneven", got="different lengths" if counts else "no tensor")
@@ -237,19 +237,19 @@ def count_of(value: Any) -> int:
 
 
 def pieces(inputs: Any, targets: Any, most: int) -> Iterator[tuple[Any, Any]]:
-    """So many records at a time."""
+    """Yield the records in pieces of at most `most`."""
     for first in range(0, count_of((inputs, targets)), most):
         some = itemgetter(slice(first, first + most))
         yield mapped(some, inputs), mapped(some, targets)
 
 
 def moved(value: Any, device: Any, dtype: Any) -> Any:
-    """On a device; real numbers in the precision of the model."""
+    """Return the value on a device, with real numbers in the precision of the model."""
     return mapped(lambda one: one.to(device, dtype if one.is_floating_point() else one.dtype, non_blocking=True), value)
 
 
 def tensors_of(value: Any) -> Iterator[Any]:
-    """All that are in it."""
+    """Yield all tensors in a value."""
     if isinstance(value, torch.Tensor):
         yield value
     elif isinstance(value, Mapping):

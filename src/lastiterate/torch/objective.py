@@ -1,4 +1,4 @@
-"""What a network descends: the clipped gradients of a batch that a loader has brought, added up over all processes."""
+"""The objective of a network: clipped gradients of a loader's batch, added up over all processes."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class NetworkObjective(Objective):
         return self.network.dtype
 
     def gradient_sum(self, weights: Any, chosen: Any, clip: float | None) -> Any:
-        """Of the records of a batch, and of those that were added since the last step."""
+        """Return the clipped gradient sum over a batch and the records added since the last step, in all processes."""
         self.network.put(weights)
         try:
             count, total = self.team.total(lambda: self._added(chosen, clip)), self._total

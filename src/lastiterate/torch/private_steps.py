@@ -193,7 +193,7 @@ class PrivateSteps:
 
     @property
     def _trained(self) -> TrainedModel:
-        """What an optimiser or an average has before its end is not drawn in one piece: every iterate is charged."""
+        """Result of the training; an optimiser or average that ends early counts as releasing every iterate."""
         early = self.taken < self.run.steps
         run = self.run.first(max(self.taken, 1)) if early else self.run
         private = self.source.private and (self._sampler is None or self._sampler.source.private)

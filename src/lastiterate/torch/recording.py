@@ -30,7 +30,7 @@ _RECENT = 64  # entries among which a second telling of the same thing is found
 
 
 class Recording:
-    """Of one training. `public` and `inside` are names of metrics and files, which may have * and ? in them.
+    """Record of one training; `public` and `inside` are names of metrics and files, in which * and ? are wildcards.
 
     `limit` is the last step that may be taken, `taken` how many were; `ended`: the loop says that it came to its end.
     """
@@ -59,7 +59,7 @@ class Recording:
         return any(fnmatchcase(name, pattern) for pattern in self.public)
 
     def is_inside(self, name: str) -> bool:
-        """Where it is declared as public as well, it is charged."""
+        """Whether a name is declared to stay inside; if it is public as well, it is accounted for as released."""
         return any(fnmatchcase(name, pattern) for pattern in self.inside) and not self.is_public(name)
 
     def begin(self, step: int) -> None:
@@ -113,16 +113,16 @@ class Recording:
         return True
 
     def averaged(self) -> None:
-        """What is released has averages of iterates in it."""
+        """Note that averages of iterates are released."""
         self._every = True
 
     def watch(self, by: str, name: str) -> None:
-        """When a training ends depends on this metric."""
+        """Note that the end of the training depends on this metric."""
         self._check_decided(by, name, "end")
         self.watched = (*self.watched, name)
 
     def choose(self, by: str, name: str, files: str) -> None:
-        """Which files are written, and what they are called, depends on this metric."""
+        """Note that this metric decides which files are written and what they are called."""
         if not self.is_inside(files):
             self._check_decided(by, name, "files")
 
@@ -138,7 +138,7 @@ class Recording:
 
     @property
     def caveats(self) -> tuple[Fact, ...]:
-        """What makes the guarantee false."""
+        """Facts that make the guarantee false."""
         if self.taken >= self.limit or self._stopped_by_public:
             return self.releases.caveats
         early = fact("stopped_early", taken=self.taken, planned=self.limit)
@@ -146,12 +146,12 @@ class Recording:
 
     @property
     def state(self) -> dict[str, Any]:
-        """What a later process has to know to go on with the book."""
+        """State from which a later process can continue the record."""
         pages = {name: [(one.step, one.what) for one in page] for name, page in self._pages.items()}
         return {"taken": self.taken, "every": self._every, "checked": sorted(self._checked_at), **pages}
 
     def go_on(self, state: dict[str, Any]) -> None:
-        """From a state that was kept; what was recorded since then stays recorded."""
+        """Continue from a saved state; what was recorded since then stays recorded."""
         for name, page in self._pages.items():
             page.extend(one for one in (ReleaseEntry(*entry) for entry in state[name]) if one not in page)
         self.taken, self._every, self.goes_on = state["taken"], self._every or state["every"], True
@@ -187,7 +187,7 @@ class Recording:
 
 
 class Recorder:
-    """What the callbacks of all trainers have in common."""
+    """Common part of the callbacks for all trainers."""
 
     def __init__(
         self,

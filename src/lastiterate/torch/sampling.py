@@ -71,7 +71,7 @@ class BatchSampler(Sampler[list[int]]):  # type: ignore[misc]
             yield from lists
 
     def go_on(self, step: int, order: Any) -> None:
-        """From this step on, in this order; before the first batch was asked for."""
+        """Continue at this step and in this order; must be called before the first batch is drawn."""
         self.begin, self._orders = step, {} if order is None else {step: order}
 
     @property
@@ -129,7 +129,7 @@ class OrNone:
 
 
 def check_dataset(dataset: Any, run: Run) -> None:
-    """It has places, and as many records as the run."""
+    """Raise an error unless the data set can be indexed and has as many records as the run."""
     if isinstance(dataset, IterableDataset) or not hasattr(dataset, "__getitem__") or not hasattr(dataset, "__len__"):
         raise InvalidInput("dataset_without_index", field="dataset", got=type(dataset).__name__)
     if isinstance(dataset, tuple):
@@ -139,7 +139,7 @@ def check_dataset(dataset: Any, run: Run) -> None:
 
 
 def _lists(chosen: Any, most: int, longest: int) -> list[list[int]]:
-    """At least one, if empty. As many in all processes, so that all of them come to the next batch at the same place."""
+    """Split the chosen places into lists of at most `most`, as many in all processes, and at least one."""
     return [chosen[first : first + most].tolist() for first in range(0, max(longest, 1), most)]
 
 
@@ -178,7 +178,7 @@ def check_loader(loader: Any, run: Run) -> tuple[Fact, ...]:
 
 
 def batches_of(loader: Any) -> Batches:
-    """What a run says for a loader of PyTorch."""
+    """Return the batches of a run for a loader of PyTorch."""
     batches = unwatched(loader.batch_sampler)
     if type(batches) is not InBatches:
         raise _unknown(type(loader.sampler if batches is None else batches).__name__)
@@ -193,23 +193,23 @@ def in_passes(sampler: Any, records: int) -> bool:
 
 
 def passes_of(batches: InBatches, records: int) -> Cyclic | Shuffled:
-    """Batches of such a sampler."""
+    """Return the batches of a run for a batch sampler of PyTorch."""
     last = DROP if batches.drop_last else SMALLER
     return _PASSES[type(batches.sampler)](records, batches.batch_size, last=last)
 
 
 def lists_ahead(loader: Any) -> int:
-    """How many lists of records workers ask for before they are needed."""
+    """Number of lists of records that workers request before they are needed."""
     return int(loader.num_workers * (loader.prefetch_factor or 0))
 
 
 def generator_of(dealer: Any) -> Any:
-    """Where a sampler of batches takes its random choices from: None for PyTorch's own, or where it makes none."""
+    """Return the generator of a batch sampler's random choices; None for PyTorch's own, or if it makes none."""
     return getattr(dealer if hasattr(dealer, "generator") else getattr(dealer, "sampler", None), "generator", None)
 
 
 def _same(found: Batches, said: Batches) -> bool:
-    """But for `last`, where nothing is left over."""
+    """Whether batches are equal, except for `last` if no record is left over."""
     return type(found) is type(said) and found.described == said.described
 
 
@@ -241,7 +241,7 @@ class Watched:
 
 
 def unwatched(sampler: Any) -> Any:
-    """The sampler itself."""
+    """Return the sampler itself, without the wrapper that watches it."""
     return sampler.inner if isinstance(sampler, Watched) else sampler
 
 
@@ -300,7 +300,7 @@ _CANNOT = (TypeError, ValueError, LookupError, RuntimeError, AttributeError)
 
 
 def check_collate(network: Network, dataset: Any, collate_fn: Collate | None) -> tuple[Fact, ...]:
-    """What the report states of a collate function; an error if the loss of some record is another one collated alone.
+    """Facts about a collate function; an error if it changes some record's loss when records are collated together.
 
     A few records are compared once. Where chance changes the loss of a record by more than rounding does, nothing can be.
     """

@@ -23,7 +23,7 @@ from lastiterate.training.steps import OptimisedStep, TrainingStep
 
 
 class ToldStep(OptimisedStep):
-    """What is remembered from step to step is computed by each process; the iterate of all of them is the leader's."""
+    """A step whose memory each process computes, and whose iterate the leader broadcasts."""
 
     def __init__(self, run: Run, objective: NetworkObjective, source: Source, state: NetworkState) -> None:
         super().__init__(run, objective, source, state)
@@ -47,7 +47,7 @@ class PlainStep(TrainingStep):
 
 
 class MomentumStep(ToldStep):
-    """With momentum, in three vectors, which change places: whoever needs the iterate before has a copy.
+    """A step with momentum in three vectors, which change places: whoever needs the iterate before has a copy.
 
     What was remembered becomes the next iterate, and what is remembered next takes the place of the iterate before.
     """
@@ -59,7 +59,7 @@ class MomentumStep(ToldStep):
         self.momentum, self.spare = optimizer.momentum, objective.network.spare
 
     def _noised(self, weights: Any, taken: Any, remembered: tuple[Any, ...], ratio: float) -> Any:
-        """As `SGD.noised`, to the last bit."""
+        """Return what the noise is added to, equal to `SGD.noised` to the last bit."""
         moved, factor = remembered[0], self.optimizer.noise_factor
         moved *= self.momentum * ratio
         moved += weights
@@ -68,7 +68,7 @@ class MomentumStep(ToldStep):
         return moved
 
     def _settled(self, weights: Any, moved: Any, remembered: tuple[Any, ...], at: At) -> tuple[Any, tuple[Any, ...]]:
-        """As `SGD.settled`."""
+        """Return the next iterate and memory, as `SGD.settled` does."""
         return moved, (torch.sub(moved, weights, out=weights),)
 
 
@@ -188,13 +188,13 @@ def check_optimizer(optimizer: Any, run: Run, network: Network) -> None:
 
 
 def optimizer_like(optimizer: Any) -> SGD | Adam | OtherOptimizer:
-    """What a run says for an optimiser of torch.optim; by its name alone, where the library knows no more of it."""
+    """Return a run's optimiser for one of torch.optim; by its name alone if the library knows no more of it."""
     found = {optimizer_of_group(optimizer, group) for group in optimizer.param_groups}
     return found.pop() if len(found) == 1 else OtherOptimizer(_in_groups(optimizer))
 
 
 def optimizer_of_group(optimizer: Any, group: dict[str, Any]) -> SGD | Adam | OtherOptimizer:
-    """What it does with the parameters of this group, but for their learning rate and weight decay."""
+    """Return a run's optimiser for a parameter group, apart from its learning rate and weight decay."""
     name = type(optimizer).__name__
     if type(optimizer) not in _KNOWN:
         return OtherOptimizer(name)
@@ -230,7 +230,7 @@ def _check_parameters(optimizer: Any, network: Network) -> None:
 
 
 def _check_new(optimizer: Any) -> None:
-    """What it remembers of steps before came from gradients that are no part of the run, perhaps of the same records."""
+    """Refuse an optimiser that has taken steps: its memory may depend on the same records, outside the run."""
     for state in optimizer.state.values():
         if float(state.get("step", 0.0)) > 0 or state.get("momentum_buffer") is not None:
             raise InvalidInput("optimizer_not_new", field="optimizer")

@@ -1,4 +1,4 @@
-"""The processes that train together. One of them draws batches and noise; what it draws, all of them use."""
+"""Processes that train together: one draws batches and noise, which all of them use."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Facts = dict[str, Any]
 
 
 class Team:
-    """One process alone."""
+    """The team of a single process."""
 
     rank = 0
     size = 1
@@ -32,7 +32,7 @@ class Team:
         return make()[0]
 
     def led(self, make: Callable[[], Any]) -> Any:
-        """What the leader makes. An error there ends all."""
+        """Return what `make` makes in the leader; an error there ends all processes."""
         return make()
 
     @contextmanager
@@ -41,15 +41,15 @@ class Team:
         yield
 
     def total(self, counted: Callable[[], int]) -> int:
-        """Of the numbers that all processes find. An error in one of them is an error in all."""
+        """Return the sum of the numbers that `counted` returns in all processes; an error in one is an error in all."""
         return counted()
 
     def summed(self, vector: Any) -> Any:
-        """Of the vectors of all processes."""
+        """Return the sum of the vectors of all processes."""
         return vector
 
     def told(self, vector: Any) -> Any:
-        """The leader's vector."""
+        """Return the leader's vector."""
         return vector
 
     def drawn(self, draw: Callable[[], tuple[Any, Any]]) -> tuple[Any, Any]:
@@ -61,11 +61,11 @@ class Team:
         return state
 
     def finished(self, last: Callable[[], None]) -> None:
-        """What the leader does when all have come to the end, and before any of them goes on."""
+        """Call `last` in the leader when all processes have finished, before any of them goes on."""
         last()
 
     def share(self, chosen: Any) -> Any:
-        """Of these records, those of this process."""
+        """Return the share of the chosen records that this process computes."""
         return chosen[self.rank :: self.size]
 
 
@@ -100,12 +100,12 @@ class Channel:
         self._group = None
 
     def add(self, tensor: Any) -> Any:
-        """Of all processes, in place."""
+        """Sum the tensors of all processes, in place."""
         self._do(dist.all_reduce, tensor)
         return tensor
 
     def tell(self, tensor: Any) -> Any:
-        """The leader's, in place."""
+        """Copy the leader's tensor to all processes, in place."""
         self._do(dist.broadcast, tensor, _LEADER)
         return tensor
 
@@ -116,7 +116,7 @@ class Channel:
         return self.tell(told) if length else told
 
     def gathered(self, value: Any) -> list[Any]:
-        """What each process says."""
+        """Return the values of all processes."""
         found = [None] * dist.get_world_size()
         self._do(dist.all_gather_object, found, value)
         return found
@@ -137,7 +137,7 @@ def _reason(error: RuntimeError) -> str:
 
 
 def _timeout() -> Any:
-    """That of init_process_group, if its group has one for CPUs; otherwise PyTorch's."""
+    """Timeout of the process group if it has one for CPUs; otherwise None, for PyTorch's default."""
     try:
         return dist.group.WORLD._get_backend(torch.device("cpu")).options._timeout
     except (AttributeError, RuntimeError):

@@ -62,7 +62,7 @@ class Tensors(Vectors):
 
 
 def make_noisy(vector: Any, std: float, grid: float, source: Source) -> None:
-    """In place: the vector, and Gaussian noise, each rounded to the grid. Noise is drawn here, and moved to the device."""
+    """Add Gaussian noise to the vector in place, both rounded to the grid; noise is drawn here, then moved."""
     if vector.device.type == "cpu":
         make_noisy_multiples(vector.view(-1).numpy(), grid, normal, std, source)
         return

@@ -126,7 +126,7 @@ class PrivateTrainer:
         )
 
     def _identity(self) -> str:
-        """What a checkpoint has to be about, to go on from it."""
+        """Identity of the training, which a checkpoint must have to continue it."""
         records, seed = len(self.dataset), self.source.seed
         return training_identity(self.run, self.places, self.network, records, self.optimizer, seed)
 
@@ -138,7 +138,7 @@ class PrivateTrainer:
     def _executed(
         self, run: Run, epsilon: float | None, delta: float | None, free: Free | str, releases: Iterable[int]
     ) -> Run:
-        """With the arithmetic of this training, and as a budget wants it."""
+        """Return the run with the arithmetic of this training, calibrated if a target is given."""
         run = prepared(run, self.network, self.at_once, self.team)
         if (epsilon is None) != (delta is None):
             raise InvalidInput("epsilon_without_delta", field="epsilon")
@@ -194,7 +194,7 @@ class PrivateTrainer:
             check_rate(self.optimizer, self.run, step, size)
 
     def _batches(self, sampler: BatchSampler) -> Iterator[Batch]:
-        """Of each step, as the loader brings them."""
+        """Yield the batch of each step from the loader."""
         brought = iter(
             DataLoader(
                 self.dataset,
@@ -210,7 +210,7 @@ class PrivateTrainer:
             yield Batch(count, _parts(first, brought, lists))
 
     def _facts(self) -> Facts:
-        """What all processes have to say alike, and have not said before."""
+        """Facts that all processes must share and have not compared before."""
         return {
             "releases": self.places,
             "optimizer": "" if self.optimizer is None else str(self.optimizer),
@@ -219,7 +219,7 @@ class PrivateTrainer:
 
 
 def _begun(network: Network, run: Run, dataset: Any, collate_fn: Any, alike: Facts) -> tuple[Network, Facts]:
-    """What processes have when they meet, and what has to be alike in all of them."""
+    """Return the network of this process and the facts that all processes must share."""
     check_dataset(dataset, checked_run(run))
     network.collated = check_collate(network, dataset, collate_fn)
     return network, {"run": run_to_dict(run), **alike}
@@ -242,7 +242,7 @@ _CLOSE = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class Planned:
-    """So many steps, each of `accumulated` batches of the loader on `devices`."""
+    """A training of `steps` steps, each of `accumulated` batches of the loader on `devices`."""
 
     steps: float
     loader: Any
@@ -263,7 +263,7 @@ class Planned:
             self._check_passes(sampler, order, run)
 
     def _check_rate(self, rate: float, run: Run) -> None:
-        """Of Opacus, which draws every record of a batch by itself."""
+        """Raise an error unless the run has Poisson batches at the rate at which Opacus draws records."""
         declared = getattr(run.batches, "rate", None)
         if declared is None or abs(declared - rate) > _CLOSE * rate:
             raise InvalidInput("loader_rate_differs", field="batches", rate=rate, batches=run.batches.described)
@@ -295,7 +295,7 @@ class Planned:
 
 
 def _order(sampler: Any) -> str | None:
-    """In which passes over the data come; None for a sampler of the user's own, of which nothing is known."""
+    """Order of the passes over the data; None for an unknown sampler of the user's own."""
     if isinstance(sampler, DistributedSampler):
         return _RANDOM if sampler.shuffle else _FIXED
     if isinstance(sampler, RandomSampler):
@@ -322,7 +322,7 @@ def _check_own(sampler: BatchSampler, run: Run) -> None:
 
 
 def _used(run: Run) -> int:
-    """Records in an epoch."""
+    """Number of records used in an epoch."""
     return (run.batches.per_epoch - 1) * run.batches.largest + run.batches.last_size
 
 
@@ -330,7 +330,7 @@ def _used(run: Run) -> int:
 
 
 def prepared(run: Run, network: Network, at_once: int | None, team: Team = ALONE) -> Run:
-    """What rounding adds is known before the first step."""
+    """Return the run with the rounding of its arithmetic, known before the first step."""
     _check_loss(run)
     _check_dimension(run, network.size)
     _check_precision(run, network)

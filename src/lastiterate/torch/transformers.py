@@ -1,4 +1,4 @@
-"""For the Trainer of Hugging Face: a callback that records what is logged, saved and stopped at, and gives the report."""
+"""Support of Hugging Face's Trainer: a callback that records what is logged, saved and stopped at, for the report."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ class RecordReleases(Recorder, _callback()):  # type: ignore[misc]
             self.recording.leak(state.global_step, f"{name} in it", f"{name} in {where}")
 
     def _look_at_choices(self, args: Any, state: Any) -> None:
-        """What the end of the training, its result or its files are chosen by."""
+        """Record the metrics that decide the end of the training, its result or its files."""
         metric = args.metric_for_best_model or "loss"
         metric = metric if metric.startswith("eval_") else f"eval_{metric}"
         if "EarlyStoppingCallback" in state.stateful_callbacks:

@@ -1,4 +1,4 @@
-"""One thing that a training takes from outside, as a row of a table that is checked, documented and tested as a whole."""
+"""A thing that a training takes from outside: a row of a table that is checked, documented and tested."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ def working_copy(module: Any) -> Any:
 
 
 def buffers_of(module: Any) -> dict[str, tuple[Any, int]]:
-    """Which tensors the buffers are, and how often they were written to."""
+    """Return the buffers by name, each with the number of times it was written to."""
     return {name: (one, one._version) for name, one in module.named_buffers(remove_duplicate=False)}
 
 
@@ -50,7 +50,7 @@ def check_buffers(module: Any, before: dict[str, tuple[Any, int]]) -> None:
 
 
 def module_identity(module: Any) -> list[Any]:
-    """What tells this module from another: its layers, and the settings of each."""
+    """Return an identity of the module: its layers, and the settings of each."""
     return [str(module), [[name, *_layer_identity(part)] for name, part in module.named_modules()]]
 
 
@@ -76,11 +76,11 @@ _NAMED = ("_parameters", "_buffers", "_modules")
 
 
 class NotSimple(Exception):
-    """Only `copy.deepcopy` knows how to copy this."""
+    """Raised for a module that only `copy.deepcopy` knows how to copy."""
 
 
 def quick_copy(module: Any, known: dict[int, Any]) -> Any:
-    """Of a module; what is `known`, by its id, is not copied but taken as it is, tensors and modules alike."""
+    """Copy a module quickly; objects whose id is in `known`, tensors and modules alike, are shared instead."""
     if id(module) not in known:
         kind: Any = type(module)
         if not _is_usual(kind):

@@ -37,10 +37,10 @@ _OWNER_ONLY = 0o600
 
 
 class StateFile(Protocol):
-    """How the states of one training are written and read."""
+    """Reader and writer of the states of one training."""
 
     def encoded(self, state: Any) -> bytes:
-        """Everything there is to know of a state; nothing where it leads nowhere."""
+        """Return a state as bytes, in full; nothing if no training can continue from it."""
 
     def read(self, path: Path) -> Any:
         """The state in a file: `OfAnother` or `Damaged` where it is none of this training."""
@@ -139,11 +139,11 @@ _FIELDS = {"identity", "step", "randomness"}
 
 
 class Damaged(ValueError):
-    """What was read is no checkpoint of such a training."""
+    """The file is no checkpoint of such a training."""
 
 
 class OfAnother(ValueError):
-    """What was read is a checkpoint of another training."""
+    """The file is a checkpoint of another training."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,7 +160,7 @@ class ArraysFile:
 
 
 def encoded(state: State, training: Training) -> bytes:
-    """Everything there is to know of a state."""
+    """Return a state in full as bytes, with a digest."""
     told = {"identity": training.identity, "step": state.step, "randomness": state.randomness}
     words = json.dumps(told).encode()
     floats = [np.ascontiguousarray(one, "<f8").tobytes() for one in state.arrays]
@@ -231,7 +231,7 @@ def _most_bytes(training: Training) -> int:
 
 
 class Standing(Protocol):
-    """What a step has to know of a state."""
+    """The parts of a state that a step uses."""
 
     @property
     def step(self) -> int: ...
@@ -245,7 +245,7 @@ class Standing(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """Where a training stands: after `step` steps, with the iterates that will be released, and what random numbers need.
+    """State of a training after `step` steps: the weights, the iterates to be released, and the random numbers' state.
 
     `memory`: what the optimiser remembers, and the average that will be released.
     """
@@ -295,11 +295,11 @@ class Training:
 
     @property
     def remembered(self) -> int:
-        """So many arrays are remembered beside the weights."""
+        """Number of arrays remembered beside the weights."""
         return self.run.optimizer.slots + self.run.released.slots
 
     def releases_until(self, step: int) -> int:
-        """So many iterates have been kept for their release after `step` steps."""
+        """Number of iterates kept for their release after `step` steps."""
         return sum(place <= step for place in self.releases)
 
     def has_order(self, step: int) -> bool:

@@ -32,12 +32,12 @@ class Data(ABC):
     @property
     @abstractmethod
     def shape(self) -> tuple[int, ...]:
-        """Of all features."""
+        """Shape of all features."""
 
     @property
     @abstractmethod
     def dtype(self) -> Any:
-        """Of the features, as they are trained on."""
+        """Type of the features as they are trained on."""
 
     @abstractmethod
     def pieces(self, chosen: Indices, most: int) -> Iterator[Records | Unmeasured]:
@@ -45,7 +45,7 @@ class Data(ABC):
 
     @abstractmethod
     def fingerprints(self) -> list[list[Any]]:
-        """Of features and targets: what tells them from any others."""
+        """Fingerprints of features and targets."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +74,7 @@ class InMemory(Data):
 
 
 def pair_of(data: Any) -> tuple[Any, Any]:
-    """Features and targets."""
+    """Return features and targets as a pair, or raise an error."""
     try:
         features, targets = data
     except (TypeError, ValueError) as error:
@@ -83,7 +83,7 @@ def pair_of(data: Any) -> tuple[Any, Any]:
 
 
 def linear_data(data: Any, records: int, feature_norm: float | None, dtype: Any) -> InMemory:
-    """For linear models. A row is scaled without looking at other rows, so privacy holds."""
+    """Check data for linear models; a row is scaled without looking at other rows, so privacy holds."""
     features, targets = pair_of(data)
     rows = _numbers("features", features, dtype)
     labels = _numbers("targets", targets, np.float64)
@@ -102,7 +102,7 @@ def check_finite(norms: Floats, labels: Floats) -> None:
 
 
 def any_data(data: Any, records: int) -> InMemory:
-    """For a gradient of the user's own: arrays whose first axis counts the records."""
+    """Check data for a gradient of the user's own: arrays whose first axis counts the records."""
     features, targets = (_unmasked(part) for part in pair_of(data))
     if "O" in (features.dtype.kind, targets.dtype.kind):
         raise must_be("data", "arrays of numbers, or of strings", "objects")
@@ -124,7 +124,7 @@ def _numbers(name: str, values: Any, dtype: Any) -> Floats:
 
 
 def check_unmasked(values: Any) -> None:
-    """What lies under a mask would be trained on."""
+    """Raise an error if values are masked, since what a mask hides would be trained on."""
     if np.ma.is_masked(values):
         raise InvalidInput("data_masked", field="data")
 
@@ -204,11 +204,11 @@ class Records:
 
     @property
     def longest(self) -> float:
-        """No row is longer."""
+        """Upper bound on the norm of a row."""
         return float(self.norms.max(initial=0.0))
 
     def in_precision(self, precision: Any) -> Records:
-        """In this precision, row by row in memory whatever the rows are: how they lie must not depend on one of them.
+        """Return contiguous rows in this precision, so that no record decides how the others lie in memory.
 
         Rows that are far too long are short already, in a copy.
         """
@@ -241,11 +241,11 @@ class Unmeasured:
 
     @property
     def norms(self) -> Floats:
-        """As `limited` has them."""
+        """Upper bounds on the norms of the rows, as `limited` computes them."""
         return at_least(at_least(row_norms_above(self.features), self.kept_in), self.features.dtype)
 
     def in_precision(self, precision: Any) -> Unmeasured:
-        """As those that were measured."""
+        """Return the records with contiguous rows in this precision."""
         rows = np.ascontiguousarray(self.features, precision)
         return Unmeasured(rows, self.targets, self.longest, self.kept_in)
 
@@ -261,7 +261,7 @@ def limited(rows: Floats, labels: Floats, norms: Floats, feature_norm: float | N
 
 
 def parts_of(chosen: Indices, records: int, most: int) -> Iterator[Indices]:
-    """The same records, at most so many at a time."""
+    """Yield the chosen records in parts of at most `most`."""
     if not isinstance(chosen, slice):
         yield from (chosen[first : first + most] for first in range(0, len(chosen), most))
         return
@@ -272,7 +272,7 @@ def parts_of(chosen: Indices, records: int, most: int) -> Iterator[Indices]:
 
 
 def count_longer(norms: Floats, most: float) -> int:
-    """How many rows are longer than this, by more than rounding."""
+    """Number of rows that are longer than `most` by more than rounding."""
     return int((norms > most * (1 + _ROUNDING)).sum())
 
 

@@ -1,4 +1,4 @@
-"""What tells two functions, or two arrays, apart: the same in every process, another where the value is another.
+"""Fingerprints of functions and arrays: equal in every process, different for different values.
 
 A function is its name, its code, and the values that it closes over or looks up in its module, as far as they are data or
 functions themselves. Of an object that says nothing about itself, only the type is known.
@@ -48,13 +48,13 @@ class ArrayDigest:
         self._dtype, self._shape, self._digest = dtype, shape, hashlib.sha256()
 
     def add(self, rows: np.ndarray) -> None:
-        """The next rows."""
+        """Add the next rows to the digest."""
         if self._dtype.itemsize:
             whole = np.ascontiguousarray(rows, self._dtype).reshape(-1)
             self._digest.update(whole.view(np.uint8).data)  # dates have no buffer of their own
 
     def told(self) -> list[Any]:
-        """When all rows have been shown."""
+        """Return the fingerprint after all rows have been added."""
         return ["array", str(self._dtype.descr), list(self._shape), self._digest.hexdigest()]
 
 
@@ -65,7 +65,7 @@ class _Teller:
         self._before: dict[int, tuple[int, Any]] = {}
 
     def told(self, value: Any) -> Any:
-        """As JSON could hold it."""
+        """Return a fingerprint of the value that JSON can hold."""
         if isinstance(value, _PLAIN):
             return [type(value).__name__, repr(value)]
         if isinstance(value, os.PathLike):

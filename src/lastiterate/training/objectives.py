@@ -1,4 +1,4 @@
-"""The sum of clipped gradients over a batch, and the one way out of the house for whatever gets noise."""
+"""Sums of clipped gradients over a batch, and the one function through which noisy values are released."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def leaves(
 
 
 def leaves_with_normal_noise(value: Floats, std: float, source: Source, finer: int = RELEASED) -> Floats:
-    """With Gaussian noise."""
+    """Release the value with Gaussian noise."""
     return leaves(value, ((normal, std),), source, finer=finer)
 
 
@@ -87,7 +87,7 @@ class Vectors:
         return length(vector)
 
     def noisy(self, value: Any, std: float, source: Source, finer: int, length: float | None = None) -> Any:
-        """With Gaussian noise, on a grid so many powers of two finer than the noise. The value may be used up.
+        """Return the value with Gaussian noise on a grid `finer` powers of two below the noise; may overwrite it.
 
         `length`: that of the value, where it is known.
         """
@@ -98,11 +98,11 @@ class Vectors:
         return run.domain.projected(value if run.prox is None else run.prox.mapped(value, step_size))
 
     def grid_of_released(self, finer: int) -> int:
-        """How fine the grid of what is released is, where that of hidden iterates is `finer`."""
+        """Fineness of the grid of what is released, where that of hidden iterates is `finer`."""
         return RELEASED
 
     def grid_of_hidden(self, apart: float, noises: tuple[float, float], roundings: float) -> int:
-        """So fine that rounding to half a step of the grid, made larger by the next step, strays by half of what it may.
+        """Fineness at which half a grid step, enlarged by the next step, strays by half of what is allowed.
 
         Also where the noise of the next step is smaller. Where no Lipschitz constant is known, no account uses one, and any
         grid will do.
@@ -125,7 +125,7 @@ _TINY = 2.3e-308  # below, factors are not accurate, and a gradient that needs o
 
 
 class Objective(ABC):
-    """What is descended. `precision` is that of what is returned; the iterate itself is always kept in double precision."""
+    """An objective to descend; gradients have this `precision`, the iterate always double precision."""
 
     data: Data
     vectors: Vectors = Vectors()
@@ -140,12 +140,12 @@ class Objective(ABC):
 
     @abstractmethod
     def arithmetic(self, run: Run, parameters: int) -> Arithmetic:
-        """What rounding adds; an error if that is too much."""
+        """Rounding error of the run as its arithmetic; raise an error if it is too large."""
 
 
 @dataclass(frozen=True, eq=False)
 class LinearModel(Objective):
-    """No gradient of a single record is ever formed."""
+    """A linear model, for which no gradient of a single record is ever formed."""
 
     model: Model
     data: Data
@@ -217,7 +217,7 @@ class EachRecord(Objective):
         return found.reshape(len(records), -1)
 
     def _check_rounding(self, lengths: float, records: int) -> None:
-        """Of gradients without a bound: the rounding of their sum is small beside the sensitivity, or nothing is claimed."""
+        """Raise an error if the rounding of a sum of unbounded gradients is not small beside the sensitivity."""
         rounding = (_RECORDS_AT_ONCE + records / _RECORDS_AT_ONCE) * 2.0**-53 * lengths
         if not 2 * rounding <= (UNBOUNDED.factor - 1) * self.sensitivity:
             raise InvalidInput("gradients_too_large")
@@ -228,7 +228,7 @@ def _least(declared: float, clip: float | None) -> float:
 
 
 def linear_arithmetic(run: Run, precision: Any, parameters: int) -> Arithmetic:
-    """Of the training of a linear model whose features are in this precision."""
+    """Arithmetic of training a linear model whose features are in this precision."""
     products = precision_of_products(precision, run.batches.random)
     most, longest = _least(run.loss.gradient_bound, _smallest_clip(run)), run.loss.feature_norm or 1.0
     # Numbers too small to be held, in each of the products of a block, and in slopes of rows that are too long.
@@ -238,7 +238,7 @@ def linear_arithmetic(run: Run, precision: Any, parameters: int) -> Arithmetic:
 
 
 def precision_of_products(precision: Any, random: bool) -> Any:
-    """That of the features; but what a random batch would be without a record must not be rounded otherwise."""
+    """Precision of products: that of the features; double for random batches, which must round alike with one less."""
     return np.dtype(np.float64) if random else np.dtype(precision)
 
 
@@ -254,7 +254,7 @@ def acceptable_arithmetic(run: Run, sums: Sums, lost: float = 0.0) -> Arithmetic
 
 
 def bound_of_gradients(run: Run) -> float:
-    """No gradient is longer, at any step."""
+    """Upper bound on the norm of a record's gradient at any step."""
     return _least(run.loss.gradient_bound, _largest_clip(run))
 
 
@@ -267,7 +267,7 @@ def _largest_clip(run: Run) -> float | None:
 
 
 def _as_numbers(found: Any) -> Floats:
-    """What the user's function returned, in double precision."""
+    """Return in double precision what the user's function returned."""
     try:
         array = np.asarray(found)
         if array.dtype.kind not in "iufb":
@@ -313,7 +313,7 @@ def _surely_short(slopes: Floats, longest: float, most: float) -> bool:
 
 
 def sums_in(precision: Any) -> Sums:
-    """In single precision few rows are summed at once, so that one record cannot move their rounding far."""
+    """Return how sums are taken; in single precision few rows at once, so that no record moves their rounding far."""
     return IN_SINGLE_PRECISION if precision == np.float32 else IN_DOUBLE_PRECISION
 
 
@@ -335,7 +335,7 @@ def _stacked(rows: Floats, block: int) -> Floats:
 
 
 def _limits(most: float, norms: Floats) -> Floats:
-    """On slopes, so that slope·norm is at most `most`; finite, also for rows of zeros."""
+    """Largest finite slopes for which slope·norm is at most `most`, also for rows of zeros."""
     precision = norms.dtype
     with np.errstate(divide="ignore", over="ignore"):
         limits = np.minimum(most / norms.astype(np.float64), float(np.finfo(precision).max))

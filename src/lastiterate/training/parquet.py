@@ -70,7 +70,7 @@ class ParquetRecords:
 
     @property
     def dtype(self) -> Any:
-        """Type of the features."""
+        """Type of the features as they are decoded."""
         return self._columns.dtype
 
     def __len__(self) -> int:
@@ -170,7 +170,7 @@ class ParquetRecords:
                 skipped = max(0, skipped - len(targets))
 
     def _blocks(self, number: int) -> Iterator[Block]:
-        """Those of a row group; the whole of it if it is kept, or can be."""
+        """Yield the blocks of a row group; one block if the whole group is kept or fits into the cache."""
         group = self._groups[number]
         needed = group.rows * self._columns.row_bytes
         if number not in self._kept and self._used + needed <= self._cache_bytes:
@@ -211,7 +211,7 @@ class _Cursor:
 
 
 def _placed(blocks: Iterator[Block], first: int) -> Iterator[tuple[int, Block]]:
-    """Each with the place of its first record."""
+    """Yield each block with the place of its first record."""
     for block in blocks:
         yield first, block
         first += len(block[1])
@@ -253,7 +253,7 @@ def files_of(path: Any) -> tuple[Path, ...]:
 
 @dataclass(frozen=True)
 class Columns:
-    """Which columns are features, and which is the target; in which precision features are decoded."""
+    """Columns of features and of the target, and the precision in which features are decoded."""
 
     features: tuple[str, ...]
     target: str
@@ -261,7 +261,7 @@ class Columns:
     target_dtype: Any
 
     def decoded(self, batch: Any, path: Path) -> Block:
-        """The rows of a record batch."""
+        """Return features and targets of a record batch."""
         rows = np.empty((batch.num_rows, len(self.features)), self.dtype)
         columns = [_numbers(batch.column(name), name, path) for name in self.features]
         for first in range(0, len(rows), _TURNED):
@@ -271,13 +271,13 @@ class Columns:
 
     @property
     def row_bytes(self) -> int:
-        """Of a record that is decoded."""
+        """Number of bytes of a decoded record."""
         return len(self.features) * np.dtype(self.dtype).itemsize + np.dtype(self.target_dtype).itemsize
 
 
 @dataclass(frozen=True)
 class RowGroup:
-    """So many records from place `first` on; `stamp` tells whether the file is still the one that was looked at."""
+    """A row group with `rows` records from place `first` on; `stamp` detects a file that has changed."""
 
     path: Path
     number: int
@@ -286,7 +286,7 @@ class RowGroup:
     stamp: tuple[int, int]
 
     def blocks(self, columns: Columns) -> Iterator[Block]:
-        """Its records, a block at a time."""
+        """Yield the records of the group, a block at a time."""
         if _stamp(self.path) != self.stamp:
             raise InvalidInput("parquet_changed", path=str(self.path))
         names = [*columns.features, columns.target]
@@ -296,7 +296,7 @@ class RowGroup:
 
 
 def columns_of(files: Sequence[Path], features: Sequence[str] | None, target: str, dtype: Any) -> Columns:
-    """The same in all files; by default all columns but the target are features, in the order of the first file."""
+    """Columns of all files; by default features are all columns but the target, in the order of the first file."""
     with _opened(files[0]) as file:
         schema = file.schema_arrow
     names = _checked_names(schema.names, features, target, files[0])
@@ -362,7 +362,7 @@ def _check_types(schema: Any, names: tuple[str, ...], path: Path) -> None:
 
 
 def _check_schema(schema: Any, columns: Columns, path: Path) -> None:
-    """That of another file, which may have columns besides."""
+    """Raise an error if another file lacks these columns or types; further columns are allowed."""
     names = (*columns.features, columns.target)
     _checked_names(schema.names, columns.features, columns.target, path)
     _check_types(schema, names, path)

@@ -1,4 +1,4 @@
-"""Rows as they are trained on: centred and scaled, by numbers that are learnt with noise and paid for.
+"""Rows as they are trained on: centred and scaled by numbers that are learnt with noise and accounted for.
 
 Two Gaussian mechanisms: the sum of the rows, and the sum of their squared distances from the centre. All else is computed
 from what these released.
@@ -33,7 +33,7 @@ class Spent:
 
     @property
     def mu(self) -> float:
-        """Of both together."""
+        """Total mu of centre and scale together."""
         return up(math.hypot(self.center, self.scale))
 
 
@@ -46,7 +46,7 @@ class Preparation:
     reach: float
 
     def rows(self, features: Floats) -> Floats:
-        """Each row by itself, in the precision of the features."""
+        """Return the prepared rows in the precision of the features, each computed by itself."""
         moved = features - self.center.astype(features.dtype)
         moved /= self.scale
         norms = row_norms_above(moved)
@@ -56,7 +56,7 @@ class Preparation:
         return moved
 
     def in_features(self, weights: Floats) -> tuple[Floats, Floats]:
-        """What is linear in prepared rows, one line of weights each, as coefficients and a constant of the rows given."""
+        """Return weights for prepared rows as coefficients and a constant for the rows given."""
         coefficients = weights / self.scale
         return coefficients, -coefficients @ self.center
 
@@ -112,6 +112,6 @@ class PrivateRows:
         return self.adjacency is ADD_OR_REMOVE_ONE
 
     def _moved(self, change: float, longest: float, precision: Any) -> float:
-        """How far one record can move a computed sum of rows no longer than this, if it moves the exact one by `change`."""
+        """Distance by which one record moves the computed sum of rows, if it moves the exact sum by `change`."""
         rounding = sums_in(precision).factor(self.records, random=self._shifted) - 1
         return up(change + 2 * longest * rounding)

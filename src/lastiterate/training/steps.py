@@ -37,7 +37,7 @@ def walked(
     watch: Watch | None = None,
     until: int | None = None,
 ) -> State:
-    """From this state to the end of the run, or `until` so many steps are done, to be gone on from.
+    """Take the steps of a run from a state to its end, or `until` this many steps are done.
 
     `watch` sees every iterate, so nothing it saw may be called private.
     """
@@ -85,7 +85,7 @@ class TrainingStep:
         self.memory: tuple[Floats, ...] = ()
 
     def leaving(self, weights: Floats) -> Floats:
-        """What is released after the step that was just taken."""
+        """Return what is released after the step that was just taken."""
         return weights
 
     def __call__(self, step: int, weights: Floats, chosen: Indices, seen: bool) -> Floats:
@@ -102,7 +102,7 @@ class TrainingStep:
         return self.vectors.settled(self.run, self._noisy(moved, noise, seen, length), size)
 
     def _noisy(self, value: Any, noise: float, seen: bool, length: float | None = None) -> Any:
-        """What is seen is on the grid of what is released."""
+        """Add noise to a value, on the grid of releases if it is `seen`, or on the grid of hidden iterates."""
         grid = self.vectors.grid_of_released(self.finer) if seen else self.finer
         return self.vectors.noisy(value, noise, self.source, grid, length)
 
@@ -110,7 +110,7 @@ class TrainingStep:
         return self.vectors.length(vector)
 
     def _finer(self, parameters: int) -> int:
-        """How fine the grid of hidden iterates has to be."""
+        """Fineness of the grid of hidden iterates that the run needs; an error if it is too fine for private noise."""
         apart, (least, most) = self._apart(), extremes(self.noises)
         finer = self.vectors.grid_of_hidden(apart, (least, most), math.sqrt(self.run.steps * parameters))
         if finer > self.vectors.finest and self.source.private:
@@ -118,11 +118,11 @@ class TrainingStep:
         return min(finer, self.vectors.finest)
 
     def _apart(self) -> float:
-        """By how much a step may make a difference of iterates larger."""
+        """Factor by which a step may enlarge the distance of two iterates."""
         return self.run.process.contraction
 
     def _divisor(self, chosen: Indices) -> float:
-        """What the run says of a batch of so many records."""
+        """Number that divides the gradient sum of a batch with this many records, by the run."""
         records = self.run.batches.records
         count = len(range(*chosen.indices(records))) if isinstance(chosen, slice) else len(chosen)
         return self.run.divisor_of(count)
@@ -147,7 +147,7 @@ class TrainingStep:
 
 
 class OptimisedStep(TrainingStep):
-    """One step; what the optimiser remembers, the average and what its sum has rounded off are kept in `memory`."""
+    """A step with an optimiser; its memory, the average and the rounding of its sum are kept in `memory`."""
 
     def __init__(self, run: Run, objective: Objective, source: Source, state: Standing) -> None:
         self.optimizer, self.average = run.optimizer, run.released
@@ -178,7 +178,7 @@ class OptimisedStep(TrainingStep):
         return after
 
     def leaving(self, weights: Floats) -> Floats:
-        """What is released: the average if there is one."""
+        """Return what is released: the average if there is one, otherwise the weights."""
         if self._drawn is not None:
             return self._drawn
         return weights if self.average.plain else self.memory[-2] + self.memory[-1]
@@ -197,7 +197,7 @@ class OptimisedStep(TrainingStep):
         return tuple(self.vectors.zeros_like(like) for _ in range(count))
 
     def _noised(self, weights: Floats, taken: Floats, remembered: tuple[Floats, ...], ratio: float) -> Floats:
-        """What the noise is added to."""
+        """Return what the noise is added to."""
         return self.optimizer.noised(weights, taken, remembered, ratio)
 
     def _settled(self, weights: Floats, moved: Floats, remembered: tuple[Floats, ...], at: At) -> Any:
@@ -215,7 +215,7 @@ class OptimisedStep(TrainingStep):
     def _drawn_last(
         self, step: int, weights: Floats, mean: Floats, remembered: tuple[Floats, ...], at: At, noise: float
     ) -> Floats:
-        """What is released at the end, with the noise of the last step as it enters there."""
+        """Return what is released at the end, drawn with the noise of the last step as it enters there."""
         factor, known = self.optimizer.as_released(weights, remembered, at.ratio)
         value = mean if factor == 1 else factor * mean
         value += known
@@ -237,7 +237,7 @@ class OptimisedStep(TrainingStep):
         return total, (before - (total - added)) + (more - added)
 
     def _lengths(self, weights: Floats, remembered: tuple[Floats, ...]) -> float:
-        """Of what a step begins with; the iterate was measured when it was made."""
+        """Sum of the lengths of what a step begins with; the iterate was measured when it was made."""
         found = self._last[1] if weights is self._last[0] else self._length(weights)
         return found + (2 * self._length(remembered[0]) if self.optimizer.linear is not None and remembered else 0.0)
 

@@ -62,7 +62,7 @@ class Streamed(Data):
                 yield limited(rows, labels, row_norms_above(rows), self.feature_norm)[0]
 
     def fingerprints(self) -> list[list[Any]]:
-        """Those that were taken on the way; else all records are read for them."""
+        """Fingerprints of the data, taken at the first reading; otherwise all records are read for them."""
         return self.known or _fingerprints(self.source, self.dtype)
 
 
@@ -74,7 +74,7 @@ def streamed_data(
     check_targets: Callable[[Floats], None],
     fingerprinted: bool = False,
 ) -> Streamed:
-    """For linear models: every record is read once, and checked."""
+    """Check data for linear models that are read from a source: every record is read once."""
     check_count(len(source), records)
     precision = np.dtype(float_type(source.dtype, dtype))
     digests, longest, shortened, too_long = _digests(source, precision), 0.0, 0, False
@@ -94,7 +94,7 @@ def streamed_data(
 
 
 def unchecked_data(source: RecordSource, records: int) -> Streamed:
-    """For gradients of the user's own, which are checked themselves."""
+    """Return data from a source for a user's own gradients, which are checked themselves."""
     check_count(len(source), records)
     return Streamed(source, np.dtype(float_type(source.dtype, None)), np.inf)
 
@@ -119,7 +119,7 @@ def read_pieces(
 
 
 def _digests(source: RecordSource | ArrayRecords, dtype: Any) -> tuple[ArrayDigest, ArrayDigest]:
-    """As if features and targets were in memory, so that a checkpoint does not ask where they are."""
+    """Empty digests of features and targets that agree with those of arrays in memory."""
     return ArrayDigest(dtype, tuple(source.shape)), ArrayDigest(np.dtype(np.float64), (len(source),))
 
 

@@ -143,12 +143,12 @@ def _check_dimension(run: Run, parameters: int) -> None:
 
 
 def _start_norm(run: Run, weights: Floats) -> float:
-    """Which matters only where weights decay."""
+    """Bound on the norm of the start; it matters only if weights decay."""
     return max(run.start_norm, up(length(weights))) if run.decay else run.start_norm
 
 
 def _start(run: Run, objective: Objective, start: Any) -> Floats:
-    """In the domain: the facts of a loss hold there only."""
+    """Return the start, projected onto the domain, where alone the facts of a loss hold."""
     shape = objective.shape if isinstance(objective, LinearModel) else None
     if start is None and shape is None:
         raise InvalidInput("start_not_given", field="start")
@@ -262,7 +262,7 @@ def phases(forget: Removed | None, data: Any, begun: int) -> Iterator[tuple[int,
 
 
 def _without(data: Any, records: tuple[int, ...]) -> tuple[Any, Any]:
-    """These rows are 0: a linear model's gradient is 0 there, and every other record keeps its place in all sums."""
+    """Return data with these rows set to 0, where a linear model's gradient is 0 and others keep their places."""
     if isinstance(data, RecordSource) or on_disk(pair_of(data)[0]):
         raise Unavailable("forget_on_disk", field="data")
     features, targets = pair_of(data)
@@ -272,7 +272,7 @@ def _without(data: Any, records: tuple[int, ...]) -> tuple[Any, Any]:
 
 
 def as_forgotten(plan: Forgetting, executed: Run, caveats: tuple[Fact, ...]) -> Forgetting:
-    """What is proved of the steps as they were executed, their rounding included."""
+    """Return the plan to forget with what is proved of the executed steps, rounding included."""
     run = replace(plan.run, arithmetic=executed.arithmetic, start_norm=executed.start_norm)
     return forgetting_of(run, plan.target, plan.delta, plan.requests, caveats)
 
@@ -321,7 +321,7 @@ def _settings(run: Run) -> Run:
 
 
 def first_state(earlier: Trained | None, run: Run, start: Floats, source: Source) -> State:
-    """Where a training begins, or goes on; what was rounded for its release is projected again."""
+    """Return the state in which a training begins or continues; a released model is projected again."""
     if earlier is None:
         return State(0, start, randomness=source.state())
     if earlier.weights.shape != start.shape:
@@ -331,7 +331,7 @@ def first_state(earlier: Trained | None, run: Run, start: Floats, source: Source
 
 
 def without_removed(done: Trained, forget: Removed, earlier: Trained | None) -> Trained:
-    """With what is proved of the removed records. A model that was trained earlier was released, too, and was rounded."""
+    """Return the training with what is proved of the removed records; an earlier model counts as released."""
     run, released, private = done.run, done.released, done.private
     if earlier is not None:
         arithmetic = run.arithmetic.then(earlier.run.arithmetic)

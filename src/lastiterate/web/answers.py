@@ -1,4 +1,4 @@
-"""What the page asks for: each question has a function here, which yields its answer in parts, the most wanted first."""
+"""Answers to the questions of the page: one function for each, which yields parts, the most wanted first."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _claim(report: Report, _: bool) -> Iterator[Part]:
 
 
 def _sentences(report: Report) -> list[str]:
-    """What may be claimed, and what releasing everything would cost."""
+    """Sentences of the claim and of what releasing every iterate would cost."""
     if not math.isfinite(report.epsilon):
         return [english.nothing_proved(report.delta)]
     unit = report.run.adjacency.name.lower(), report.run.user_records, report.members
@@ -99,7 +99,7 @@ def _calibrated(question: Mapping[str, Any]) -> Iterator[Part]:
 
 
 def _planned(question: Mapping[str, Any]) -> Iterator[Part]:
-    """For the records, the loss and the neighbours of the run; how it is trained is what is planned, and its l2 term."""
+    """Yield plans for the records, loss and neighbours of the run; batches, steps and l2 are chosen anew."""
     run = run_from_dict(_without_l2(_given(question, "run")))
     found = plan(
         loss=run.loss,

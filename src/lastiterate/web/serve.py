@@ -1,4 +1,4 @@
-"""One page for one reader: on this machine alone, under an address that nobody can guess, until Ctrl-C."""
+"""The local server of the page: one reader, on this machine alone, under a secret address, until Ctrl-C."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _QUIET: dict[str, Any] = {
 
 
 def example() -> Run:
-    """What the page starts with if it is given nothing: every curve is there, and answers come at once."""
+    """Return the run that the page starts with by default: it has every curve, and answers come at once."""
     return Run(
         loss=logistic(feature_norm=1.0, l2=0.01),
         batches=Cyclic(records=60_000, batch_size=1_500),
@@ -62,7 +62,7 @@ def example() -> Run:
 
 
 class _Server(uvicorn.Server):
-    """Its end is the end of every computation, so that no answer is waited for."""
+    """A server whose shutdown ends all computations."""
 
     def __init__(self, config: uvicorn.Config, workers: Workers) -> None:
         super().__init__(config)
@@ -103,7 +103,7 @@ class Planner:
 
 
 def planner(run: Run | None, delta: float, port: int = 0) -> Planner:
-    """On this port, or on any that is free."""
+    """Return a planner that listens on this port, or on any free one if it is 0."""
     if not 0 <= port < 2**16:
         raise must_be("port", "from 0 (any free port) to 65535", f"{port}")
     begins_with = start(run or example(), delta)
@@ -163,7 +163,7 @@ def application(token: str, port: int, start: dict[str, Any], workers: Workers) 
 
 
 async def _body(request: Request) -> bytes | None:
-    """As long as it is not too long."""
+    """Return the body of a request, or None if it is too long."""
     body = b""
     async for piece in request.stream():
         body += piece

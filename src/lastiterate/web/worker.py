@@ -58,7 +58,7 @@ def main() -> None:
 
 
 def _listen(lines: IO[bytes], questions: SimpleQueue[bytes], stopped: Event) -> None:
-    """Also while an answer is computed; the process ends with the one that started it."""
+    """Receive questions and stop requests while an answer is computed; exit when the parent closes the pipe."""
     for line in lines:
         stopped.set() if line == STOP else questions.put(line)
     os._exit(0)

@@ -93,7 +93,7 @@ def best_notion(guarantee: Any) -> Notion:
 
 
 def _exact_event(notion: Notion) -> Any:
-    """None where there is no event that says the same."""
+    """Return the event with exactly this guarantee, or None if there is none."""
     match notion:
         case GaussianDP():
             return _gaussian(notion.mu, notion.adjacency)

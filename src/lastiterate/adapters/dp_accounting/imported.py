@@ -1,4 +1,4 @@
-"""Its events as our notions."""
+"""Events of dp_accounting as guarantees of this library."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ class UnsupportedEvent(Unavailable):
 
 
 def unsupported(event: Any) -> UnsupportedEvent:
-    """For a kind of event that is not in any list."""
+    """Return the error for a kind of event that is not supported."""
     return UnsupportedEvent(_REASONS.get(type(event), "dp_event_unknown"), event=event)
 
 
@@ -137,7 +137,7 @@ def _times(event: Any) -> int:
 
 
 def counted(parts: Parts) -> Parts:
-    """Equal parts together."""
+    """Return the parts with equal events counted together."""
     found: Parts = []
     for event, count in parts:
         at = next((place for place, (known, _) in enumerate(found) if _equal(known, event)), None)
@@ -279,7 +279,7 @@ def _without_replacement(event: Any, adjacency: Adjacency) -> Notion:
 
 
 def _inside(event: Any, adjacency: Adjacency) -> Counted:
-    """What is done with the batch, as if every batch had the record."""
+    """Guarantees of what is done with the batch, as if every batch had the record."""
     parts = list(parts_of(event.event))
     for part, _ in parts:
         if type(part) not in _INSIDE:
@@ -292,7 +292,7 @@ def _are_gaussian(inside: Counted) -> bool:
 
 
 def _on_a_batch(inside: Counted, rate: float, sampling: Sampling, adjacency: Adjacency) -> Notion:
-    """Everything inside happens to one and the same batch."""
+    """Guarantee of mechanisms that all run on one and the same batch."""
     if rate == 0:
         return GaussianDP(0.0, adjacency)
     if any(isinstance(notion, NoPrivacy) for notion, _ in inside):
@@ -333,7 +333,7 @@ def notion_of(event: Any, neighboring_relation: Any, delta: float = 1e-6) -> Not
 
 
 def checked_parts(event: Any, adjacency: Adjacency, count: int = 1) -> Parts:
-    """What the event is composed of, if each part is supported."""
+    """Return the parts that the event is composed of, or raise an error if one is not supported."""
     parts = list(parts_of(event, count))
     for part, _ in parts:
         _check(part, adjacency)
@@ -351,7 +351,7 @@ def composed(parts: Parts, adjacency: Adjacency, delta: float) -> Notion:
 
 
 def _together(notions: list[tuple[Notion, int]]) -> Notion:
-    """What is computed is composed as what is proved, and all of it is as far from that as its parts are together.
+    """Compose guarantees that were computed; displacements of the parts add up in squares.
 
     On each data set parts that are mu-GDP apart, one after the other, are √(Σ mu²)-GDP apart.
     """

@@ -38,7 +38,7 @@ class OnSample(Notion):
 
     @cached_property
     def present(self) -> Profile:
-        """With the record against without: for ε ≥ 0 the worse order."""
+        """Profile of the data with the record against those without: for ε ≥ 0 the worse order."""
         return amplified(self.inner, self.inclusion)
 
     @cached_property
@@ -72,7 +72,7 @@ def compose_by_order(parts: Counted) -> Notion:
 
 
 def _steps(part: Notion, count: int) -> Iterator[tuple[Notion, int]]:
-    """One by one where each is a sample, and its neighbour has nothing in the record's place."""
+    """Yield a guarantee's steps, one by one if each is a sample and the neighbour has nothing in the record's place."""
     if not isinstance(part, SubsampledGaussians) or part.adjacency.replaces:
         yield part, count
         return
@@ -119,7 +119,7 @@ _FEW_PROFILES = 20  # operations
 
 @dataclass(frozen=True)
 class NoPrivacy(Notion):
-    """Nothing is promised: δ = 1 for every ε, ε = ∞ for every δ."""
+    """A guarantee that promises nothing: δ = 1 for every ε, ε = ∞ for every δ."""
 
     adjacency: Adjacency
 
@@ -131,7 +131,7 @@ class NoPrivacy(Notion):
 
 
 def laplace(distance: float, adjacency: Adjacency) -> Profile:
-    """Of Laplace noise whose scale is the sensitivity in the 1-norm over `distance`, in any number of coordinates.
+    """Profile of Laplace noise of scale sensitivity (in the 1-norm) over `distance`, in any number of coordinates.
 
     δ(ε) = 1 − e^{(ε − distance)/2}, and 0 from ε = distance on: the worst is a move along one coordinate (docs/proofs.md).
     """
@@ -171,12 +171,12 @@ def _response(kept: float, other: float, buckets: int, epsilons: Floats) -> Floa
 
 
 def _excess(ratios: Floats, first: float, second: float) -> Floats:
-    """What one probability has beyond e^ε times another."""
+    """Return what the first probability exceeds e^ε times the second by."""
     return np.clip(up(first, _FEW_PROFILES) - down(second, _FEW_PROFILES) * ratios, 0.0, 1.0)
 
 
 def amplified(notion: Notion, inclusion: float) -> Profile:
-    """On a random batch that has the record with this probability: δ'(ε) = q·δ(log(1 + (e^ε − 1)/q)).
+    """Profile on a random batch that has the record with this probability: δ'(ε) = q·δ(log(1 + (e^ε − 1)/q)).
 
     Poisson sampling where the neighbour has nothing in the record's place, or batches of fixed size where a record is
     replaced; whatever the mechanism is (Balle, Barthe and Gaboardi 2018).
@@ -221,5 +221,5 @@ def relation_of(adjacency: Adjacency) -> NeighboringRelation:
 
 
 def records_apart(adjacency: Adjacency) -> float:
-    """How far a neighbour moves a sum, over the largest norm of one record's contribution."""
+    """Distance by which a neighbour moves a sum, over the largest norm of one record's contribution."""
     return 2.0 if adjacency.replaces else 1.0

@@ -58,7 +58,7 @@ class Accountant(IAccountant):  # type: ignore[misc]
         return cls.registered
 
     def __len__(self) -> int:
-        """Number of steps executed."""
+        """Return the number of steps executed."""
         return self._executed.steps
 
     @property
@@ -83,7 +83,7 @@ class Accountant(IAccountant):  # type: ignore[misc]
 
     @property
     def _whole(self) -> Run:
-        """With the multiplier of the first step, which may have been calibrated."""
+        """The described run with the multiplier of the first step, which may have been calibrated."""
         first, usual = self._executed.spans[0][0], self.described.noise.at(0)
         return self.described if same(first, usual) else with_multiplier(self.described, first)
 

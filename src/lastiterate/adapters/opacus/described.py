@@ -168,13 +168,13 @@ def batches_of(loader: DataLoader[Any]) -> Batches:
 
 
 def dealer_of(loader: DataLoader[Any]) -> Any:
-    """What deals records to batches; of batches that a BatchMemoryManager cuts up, before they are."""
+    """Return the sampler that deals records to batches, before a BatchMemoryManager cuts them up."""
     dealer = getattr(loader, "batch_sampler", None)
     return unwatched(dealer.sampler if isinstance(dealer, BatchSplittingSampler) else dealer)
 
 
 def check_batches(described: Batches, loader: DataLoader[Any]) -> None:
-    """That this loader deals what the run describes, several of its batches to one step where gradients accumulate."""
+    """Raise an error unless the loader deals the run's batches, or parts of them if gradients accumulate."""
     dealt = batches_of(loader)
     if not _deals(dealt, described):
         poisson = isinstance(described, Poisson), isinstance(dealt, Poisson)

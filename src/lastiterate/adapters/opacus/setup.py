@@ -1,4 +1,4 @@
-"""What `PrivacyEngine.make_private` has set up, and what happens to it during the training.
+"""Everything that `PrivacyEngine.make_private` has set up, watched during the training.
 
 Opacus hands an accountant the sample rate alone. The rest is read from the call that asks for the hook. Counters are put on
 the loader's batches, on the sums of clipped gradients and, for ghost clipping, on the gradients themselves; none of them
@@ -37,7 +37,7 @@ from lastiterate.torch.trusted import ORDER_SEEDED, SeedWatch, seeded
 
 
 def set_up_by_caller(run: Run) -> Setup | None:
-    """What the `make_private` that is being executed has set up, if the run allows it; None if somebody else asks."""
+    """Return the setup of the `make_private` that is being executed, if the run allows it; None for other callers."""
     frame: Any = sys._getframe(1)
     while frame is not None:
         if frame.f_code is PrivacyEngine.make_private.__code__:
@@ -91,7 +91,7 @@ class Setup:
         self.added += seen_records(self.optimizer) or 0
 
     def _check_clipped(self) -> None:
-        """That the gradients at hand are those that the criterion of `make_private` has left, untouched, or zero."""
+        """Raise an error unless gradients are those of the criterion of `make_private`, untouched, or zero."""
         found, self._clipped = self._clipped, {}
         clip = getattr(self.module, "max_grad_norm", None)
         if not same(clip, self.optimizer.max_grad_norm):
@@ -113,7 +113,7 @@ NOISE_SEEDED = fact("noise_seeded", generator="torch")
 
 @dataclass(frozen=True)
 class Circumstances:
-    """As seen so far, at all steps together."""
+    """Circumstances seen so far, at all steps together."""
 
     precision: str = "floating point"
     secure: bool = True
@@ -126,7 +126,7 @@ class Circumstances:
     unseen_steps: int = 0
 
     def with_step(self, optimizer: DPOptimizer | None, setup: Setup | None, strayed: float = 0.0) -> Circumstances:
-        """One step more, of an optimiser and a setup as far as they are known; `strayed` as in `squared_straying`."""
+        """Return the circumstances after one more step; `strayed` is its part of `squared_straying`."""
         seen = self.loader_seen and setup is not None
         if optimizer is None:
             return replace(self, unseen_steps=self.unseen_steps + 1, secure=False, loader_seen=seen)
@@ -149,18 +149,18 @@ class Circumstances:
 
     @property
     def basis(self) -> tuple[tuple[str, Basis], ...]:
-        """What was checked at every step, by the code of the assumption."""
+        """Codes of the assumptions that were checked at every step."""
         steps = () if self.unseen_steps else ("clipped", "l2_in_full", "optimizer_sees_noisy_gradients")
         loader = ("batches", "smaller_batch_divisor") if self.loader_seen else ()
         return tuple((code, Basis.CHECKED) for code in (*steps, *loader))
 
     @property
     def rounding(self) -> float | None:
-        """What is charged for the rounding of hidden weights; None where it is too much, or was not seen."""
+        """Mu of the rounding of hidden weights; None if it is too much or was not seen."""
         return None if self.unseen_steps else limit_of(self.precision, math.sqrt(self.squared_straying))
 
     def assumed(self, hiding: Hiding) -> tuple[Fact, ...]:
-        """What nothing could check, beside what the run promises."""
+        """Facts that nothing could check, besides what the run promises."""
         applies = {
             fact("exact_arithmetic", precision=self.precision, hidden=hiding.name.lower()): True,
             fact("criterion_reduction"): True,
@@ -191,7 +191,7 @@ COARSEST = max(_LIMITS.values())
 
 
 class Hiding(Enum):
-    """What became of the guarantees that rely on hidden iterates."""
+    """State of the guarantees that rely on hidden iterates."""
 
     UNUSED = auto()  # all iterates together are as good
     CHARGED = auto()  # the rounding of hidden weights is in ε
@@ -200,7 +200,7 @@ class Hiding(Enum):
 
 
 def limit_of(precision: str, straying: float) -> float | None:
-    """What is charged if weights of this precision have strayed by so much, as mu; None for too much."""
+    """Mu that is accounted for if weights of this precision have strayed by so much; None if that is too much."""
     limit = _LIMITS.get(precision, 0.0)
     return limit if straying <= limit else None
 
@@ -230,7 +230,7 @@ def _may_hide(run: Run) -> bool:
 
 
 def precision_of(optimizer: DPOptimizer) -> torch.dtype:
-    """Of the weights; the coarser where there are two."""
+    """Precision of the weights, the coarser one if there are two."""
     return max((one.dtype for one in optimizer.params), key=lambda one: _UNITS[one])
 
 
@@ -252,6 +252,6 @@ def squared_straying(run: Run, optimizer: DPOptimizer, step: int, multiplier: fl
 
 
 def _length(optimizer: DPOptimizer, name: str) -> float:
-    """Of the noisy gradient, or of what the optimiser remembers."""
+    """Length of the noisy gradient, or of an array that the optimiser remembers."""
     held = [one.grad if name == "grad" else optimizer.state.get(one, {}).get(name) for one in optimizer.params]
     return math.sqrt(sum(float(one.detach().double().square().sum()) for one in held if one is not None))

@@ -1,4 +1,4 @@
-"""What an accountant writes into a checkpoint, and what it takes back."""
+"""The state of an accountant in a checkpoint."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class StepHistory:
         )
 
     def state(self, run: Run) -> dict[str, Any]:
-        """As `torch.save` and JSON can hold it."""
+        """Return the history as `torch.save` and JSON can hold it."""
         return {
             "history": list(self.spans),
             "run": run_to_dict(run),
@@ -86,7 +86,7 @@ def _span(multiplier: Any, rate: Any, count: Any) -> Span:
 
 
 def check_rate(run: Run, rate: float) -> None:
-    """That a step is one of so many in an epoch as in the run."""
+    """Raise an error unless the sample rate is that of the run."""
     if not any(same(rate, allowed) for allowed in _rates(run)):
         raise InvalidInput("opacus_sample_rate", field="sample_rate", needed=_rates(run)[0], got=f"{rate:.9g}")
 
@@ -104,7 +104,7 @@ def planned_run(run: Run, history: Any) -> Run:
 
 
 def with_multiplier(run: Run, multiplier: float) -> Run:
-    """The same run with this multiplier at every step."""
+    """Return the run with this multiplier at every step."""
     checked_number("noise_multiplier", multiplier, POSITIVE)
     noise = run.noise
     if not isinstance(noise, OnGradientSum) or not isinstance(noise.multiplier, float):
@@ -113,7 +113,7 @@ def with_multiplier(run: Run, multiplier: float) -> Run:
 
 
 def _rates(run: Run) -> tuple[float, ...]:
-    """With Poisson batches also that of ⌊1/rate⌋ steps: Opacus' sampler makes so many, and rounding may take one away."""
+    """Sample rates of the run; for Poisson batches also 1/⌊1/rate⌋, as Opacus' sampler makes ⌊1/rate⌋ steps."""
     if isinstance(run.batches, Poisson):
         return run.batches.rate, 1 / int(1 / run.batches.rate)
     return (1 / run.batches.per_epoch,)

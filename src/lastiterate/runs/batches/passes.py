@@ -61,7 +61,7 @@ class FullBatch(Batches):
 
 @dataclass(frozen=True)
 class Sized(Batches):
-    """So many records at each step."""
+    """Batches with `batch_size` records at each step."""
 
     records: int
     batch_size: int
@@ -105,7 +105,7 @@ class _Passes(Sized):
 
     @property
     def left_over(self) -> int:
-        """So many records are not enough for a batch."""
+        """Number of records at the end of an epoch that do not fill a batch."""
         return self.records % self.batch_size
 
     @property
@@ -171,7 +171,7 @@ class Cyclic(_Passes):
         return Turns.FIXED_ORDER
 
     def inclusion(self, steps: int) -> Floats:
-        """Of the record in the batch that the last step uses."""
+        """Whether each step uses a record of the batch that the last step uses."""
         present = np.zeros(steps)
         present[(steps - 1) % self.per_epoch :: self.per_epoch] = 1.0
         return present

@@ -125,7 +125,7 @@ class PoissonMean(_Independent):
     def sampled_change(
         self, change: Floats | float, bound: Floats | float, sizes: Sizes, adjacency: Adjacency
     ) -> Floats | float:
-        """It is compared with the mean of the others, and with nothing where there may be none."""
+        """Return `change`, and at least `bound` where a batch may hold the record alone: without it the mean is 0."""
         return each(np.maximum, change, bound) if sizes.divisor == 1 else change
 
 
@@ -184,7 +184,7 @@ class BallsAndBins(Batches):
         return Sizes(self.divisor, fewest / self.divisor, (most + 1) / self.divisor)
 
     def order(self, step: int, source: Source, before: Any) -> Any:
-        """The batch of each record."""
+        """Return the batch of each record, drawn anew in each epoch."""
         return choices(source, self.records, self.batches) if step % self.batches == 0 or before is None else before
 
     def allows_order(self, order: Any) -> bool:
@@ -205,7 +205,7 @@ _SAME_RATE: dict[type[Batches], Callable[[Batches], Batches]] = {
 
 
 def drawn_otherwise(batches: Batches) -> Iterator[Batches]:
-    """As large on average, of the same records; nothing beside full batches, and means over a batch's own size."""
+    """Yield batches of the other kinds with the same records and mean size; none for full batches and own means."""
     if batches.own_mean or batches.per_epoch == 1:
         return
     for kind, make in _SAME_RATE.items():

@@ -62,7 +62,7 @@ def _limit(pull: float, classes: int | None, clip: PerStep | None) -> PullLimit:
 
 @dataclass(frozen=True)
 class _Softmax(Classes):
-    """With a `limit`, probabilities are cut as it says, so that no gradient is long and the loss stays convex."""
+    """Multi-class logistic loss; a `limit` cuts probabilities: gradients are bounded and the loss stays convex."""
 
     limit: PullLimit | None = None
 
@@ -113,17 +113,17 @@ class PullLimit:
 
     @property
     def parts(self) -> int:
-        """How many wrong classes it takes to exhaust the pull."""
+        """Number of wrong classes that exhaust the pull."""
         return min(4, self.classes - 1)
 
     @property
     def gradient_bound(self) -> float:
-        """Of the gradient in the scores: (pull, and as many equal parts of it)."""
+        """Bound on the norm of the gradient in the scores: that of (pull, pull/parts, …, pull/parts)."""
         return up(self.pull * math.sqrt(1 + 1 / self.parts))  # probabilities are rounded
 
 
 def limit_shares(shares: Floats, scores: Floats, places: np.ndarray, limit: PullLimit) -> None:
-    """Where `shares`, those of the softmax, exceed the limit, put the limited ones; `places` are the true classes."""
+    """Replace rows of `shares`, the softmax, that exceed the limit by limited ones; `places`: the true classes."""
     rows = np.arange(len(shares))
     wrong = shares.copy()
     wrong[rows, places] = 0.0

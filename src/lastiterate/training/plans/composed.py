@@ -47,7 +47,7 @@ def sampled_batches(problem: Problem, wishes: Wishes) -> Plan | None:
 
 
 def _multiplier(mu: float, batches: int, epochs: int) -> float:
-    """Of epochs in which a record is in each batch with probability 1/batches."""
+    """Noise multiplier of epochs in which a record is in each batch with probability 1/batches."""
     return 1 / math.sqrt(math.log1p(mu**2 * batches / epochs))
 
 
@@ -65,29 +65,29 @@ def _plan(problem: Problem, wishes: Wishes, way: Way, batches: int, epochs: int,
 
 
 def factors_of(wishes: Wishes) -> tuple[float, ...]:
-    """Of the step size, that are tried on the problem."""
+    """Factors of the step size that are tried on the problem."""
     return _FACTORS if wishes.step_size is None else (1.0,)
 
 
 def error_with(problem: Problem, plan: Plan, noise: float, factors: Sequence[float] = _FACTORS) -> float:
-    """With so much noise on the mean gradient, and the best of these factors of the step size."""
+    """Error on the problem with this noise on the mean gradient and the best of these factors of the step size."""
     whole, tried = math.hypot(noise, _sampling(problem, plan.batches)), np.array(factors) * plan.step_size
     return float(_errors(problem, tried, whole, plan.steps, plan.averaged, plan.l2).min())
 
 
 def _sampling(problem: Problem, batches: int) -> float:
-    """How far a weight's gradient strays because the batch is drawn at random: records' gradients point anywhere."""
+    """Standard deviation of a weight's gradient over the draw of a batch, if records' gradients point anywhere."""
     return problem.clip * math.sqrt((batches - 1) / (problem.records * problem.features))
 
 
 def _step_size(problem: Problem, noise: float, steps: int) -> float:
-    """So that the noise of all steps together is what a weight bears, and steps stay steady."""
+    """Step size at which the noise of all steps is what a weight bears and steps stay steady."""
     borne = problem.guess.spread / (noise * math.sqrt(steps))
     return (1 - MOMENTUM) * min(borne, problem.guess.longest_step)
 
 
 def _errors(problem: Problem, sizes: Floats, noise: float, steps: int, averaged: int, l2: float) -> Floats:
-    """Of each step size."""
+    """Error on the problem for each step size."""
     curvatures, _ = spectrum(problem)
     response = _responses(curvatures + l2, sizes[:, None], steps, averaged)
     reached = np.clip(-curvatures * response.sum(axis=0), 0.0, 2.0)
@@ -95,7 +95,7 @@ def _errors(problem: Problem, sizes: Floats, noise: float, steps: int, averaged:
 
 
 def _responses(curvatures: Floats, size: Floats, steps: int, averaged: int) -> Floats:
-    """What a unit in the gradient of each step does to the mean of the last iterates, for each step size and curvature.
+    """Effect of a unit in each step's gradient on the mean of the last iterates, per step size and curvature.
 
     Where steps are too long for a curvature they are taken for as long as they may be: clipping bounds what they do.
     """

@@ -99,7 +99,7 @@ def _count_or_none(name: str, value: Any) -> int | None:
 
 
 def _planned(goal: Goal, settings: Plan) -> PlannedRun:
-    """With the noise that the target asks for, and the error that goes with it."""
+    """Return the run of a plan with the noise that the target asks for, and its error."""
     run = calibrate(run_of(settings, goal.setting(settings)), epsilon=goal.epsilon, delta=goal.delta)
     noise = float(run.process.noise[0]) / settings.step_size
     known = replace(settings, noise=noise, error=error_with(goal.problem, goal.wishes, settings, noise))
@@ -301,7 +301,7 @@ _FEWER = (1, 5, 25)  # times fewer passes than one may have: what haste costs
 
 @lru_cache(maxsize=64)
 def chosen_plan(problem: Problem, wishes: Wishes = _NO_WISHES) -> Plan:
-    """From public numbers alone."""
+    """Choose a plan from public numbers alone."""
     best, *others = sorted(_of_every_way(problem, wishes), key=preference)
     return replace(best, others=tuple((plan.way, plan.error) for plan in others))
 
@@ -316,7 +316,7 @@ def several_plans(problem: Problem, wishes: Wishes) -> list[Plan]:
 
 
 def _beats(plan: Plan, other: Plan) -> bool:
-    """In error, with no more passes over the data."""
+    """Whether a plan has less error with no more passes over the data."""
     return plan.error < other.error and plan.epochs <= other.epochs
 
 
@@ -341,7 +341,7 @@ def _of_every_way(problem: Problem, wishes: Wishes) -> list[Plan]:
 
 
 def preference(plan: Plan) -> float:
-    """The least is best."""
+    """Key by which plans are sorted: the least is best."""
     return plan.error * (1.0 if plan.way is Way.FULL else _CLEARLY)
 
 
@@ -360,7 +360,7 @@ def advice(goal: Goal, planned: Sequence[tuple[Plan, Run]]) -> tuple[str, ...]:
 
 
 def _drawn_otherwise(goal: Goal, place: int, run: Run) -> Iterator[str]:
-    """As large on average, but drawn otherwise; the same epsilon for the same neighbours."""
+    """Suggest batches of the same mean size that are drawn otherwise and need less noise."""
     for batches in drawn_otherwise(run.batches):
         if isinstance(batches, FixedSize):  # about as good as Poisson batches, and slow to calibrate
             continue
@@ -375,7 +375,7 @@ def _drawn_otherwise(goal: Goal, place: int, run: Run) -> Iterator[str]:
 
 
 def _more_of_something(goal: Goal) -> Iterator[str]:
-    """By the reference problem."""
+    """Suggest more records, passes or ε where the reference problem's error falls."""
     before = chosen_plan(goal.problem, goal.wishes).error
     wishes = goal.wishes
     more = {
