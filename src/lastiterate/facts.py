@@ -1,6 +1,6 @@
 """Facts: what a guarantee rests on, what is wrong with an execution, each as a code and its numbers.
 
-Certificates, models, checkpoints and budgets hold facts. `report/english.py` makes the sentences, which may change on any
+Certificates, models, checkpoints and budgets hold facts. `report/english` makes the sentences, which may change on any
 day: nothing that is written or compared depends on them.
 """
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from lastiterate.facts import Fact
-from lastiterate.report import english
-from lastiterate.report.english import Sentence, counted
+from lastiterate.report.english.claims import released as released_by
+from lastiterate.report.english.words import SENTENCES, Sentence, counted
 
 _MILLION = 1_000_000
 
@@ -268,7 +268,7 @@ def _not_covered(feature: str) -> str:
 
 
 def _update_not_covered(feature: str, optimizer: Fact, released: str, parameter: float | None) -> str:
-    has = f"{optimizer}, with {english.released(released, parameter)} released"
+    has = f"{optimizer}, with {released_by(released, parameter)} released"
     return f"does not cover {name(feature)}; this run has {has}"
 
 
@@ -368,4 +368,4 @@ _MADE: dict[str, Sentence] = {
     "lipschitz_constant": _lipschitz_constant,
     "sgd": _sgd,
 }
-english.add_sentences({**{code: text.format for code, text in _TEXTS.items()}, **_MADE})
+SENTENCES.update({**{code: text.format for code, text in _TEXTS.items()}, **_MADE})
