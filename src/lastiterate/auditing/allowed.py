@@ -121,7 +121,7 @@ def curvature_may_change(run: Run) -> bool:
     return unbounded and free and run.batches.constant_size and math.isfinite(run.loss.curvature)
 
 
-# A worst case as data: a code and its values, as JSON holds them; `report/messages` has its words.
+# Worst cases as data; `report/messages` has their words.
 
 
 @dataclass(frozen=True)
@@ -139,7 +139,7 @@ class WorstCase:
         return {"code": self.code, **self.values}
 
 
-# Where a function of one number is greatest.
+# Maximisation of a function of one number.
 
 
 def greatest(function: Callable[[float], float], places: Sequence[float], most: int = 500) -> tuple[float, float]:
@@ -156,7 +156,7 @@ def greatest(function: Callable[[float], float], places: Sequence[float], most: 
     return values[top], places[top]
 
 
-# How many other records are in a batch, and how far they move the iterate where that is by chance.
+# Numbers of other records in a random batch.
 
 
 Moves = tuple[Floats, Floats]  # lengths, and their probabilities

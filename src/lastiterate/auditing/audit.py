@@ -241,7 +241,7 @@ def _thresholds(one: Floats, two: Floats) -> list[float]:
     return [middle, *rare, *(float(np.quantile(one, 1 - share)) for share in _QUANTILES)]
 
 
-# From counts to what they prove: Clopper and Pearson's intervals, exact for any number of trials.
+# Clopper and Pearson's intervals, exact for any number of trials.
 
 
 def rate_above(hits: int, trials: int, doubt: float) -> float:
@@ -278,7 +278,7 @@ def _log_ratio(above: float, below: float) -> float:
     return math.log(above / below) if above > 0 and below > 0 else 0.0
 
 
-# A trainer in a file of its own, for the command line.
+# Trainers in files, for the command line.
 
 
 @dataclass(frozen=True)
@@ -326,7 +326,7 @@ def read_trainer(path: str | Path, adjacency: Adjacency | None = None) -> Traine
     return Trainer(names["train"], names["data"], names["neighbour"])
 
 
-# Two neighbouring data sets, made of one.
+# Neighbouring data sets.
 
 
 def neighbours_of(data: Any, adjacency: Adjacency = REPLACE_ONE, record: int | None = None) -> tuple[Any, Any]:

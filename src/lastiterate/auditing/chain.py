@@ -321,7 +321,7 @@ def cyclic_hazard(per_epoch: int, place: int, steps: int) -> Floats:
     return (np.arange(steps) % per_epoch == place).astype(float)
 
 
-# Runs that are carried along on a grid: how long they may be, how wide, and on how many cells.
+# Chains of runs: which runs a grid can hold, and with how many cells.
 
 
 _MOST_STEPS = 20_000  # where they are not powers of one matrix

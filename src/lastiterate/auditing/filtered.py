@@ -114,12 +114,9 @@ def weights_of_iterates(released: Released, steps: int) -> Floats:
     return np.asarray(each * kept)
 
 
-# Random runs on quadratic losses, each as a process for the theorems and as laws that are exact.
+# Random runs on quadratic losses, each as a process and with its exact laws.
 #
 # With a linear optimiser, or with plain steps that differ, on batches of every kind.
-
-
-_ROUNDED_INSTANCE = 1 - 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,9 +137,9 @@ class FilteredLaws:
         if not as_known(self.batches):
             return self._mixed(epsilons), np.zeros_like(epsilons)
         every = self.batches.per_epoch if self.batches.passes else 1
-        mu = greatest_gap(self.values, every) / self.deviation * _ROUNDED_INSTANCE
+        mu = greatest_gap(self.values, every) / self.deviation * _ROUNDED
         found = np.asarray(GaussianDP(mu).delta(epsilons)) if mu > 0 else np.zeros_like(epsilons)
-        return found * _ROUNDED_INSTANCE, np.zeros_like(epsilons)
+        return found * _ROUNDED, np.zeros_like(epsilons)
 
     def _mixed(self, epsilons: Floats) -> Floats:
         pushes = sum_of_pushes(self.batches, self.values, self.deviation, counts_of(self.batches))

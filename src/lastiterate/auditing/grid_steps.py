@@ -15,7 +15,7 @@ from scipy.special import ndtr
 from lastiterate.errors import Unavailable
 from lastiterate.numerics.arrays import Floats
 
-# Two laws on the same cells, and how far apart they are: never more than they truly are.
+# The distance of two laws on the same cells, never more than it truly is.
 
 
 LARGEST = 700.0
@@ -51,7 +51,7 @@ def largest_epsilon(delta_at: Callable[[float], float], delta: float) -> float:
     return low
 
 
-# What a step does to a position, before its noise: a function, or one of several by chance.
+# Maps: a step before its noise, a function or one of several by chance.
 
 
 Map = Callable[[Floats], Floats]
@@ -83,7 +83,7 @@ def branches(step: Map, points: Floats) -> list[tuple[float, Floats]]:
     return [(chance, places + shift) for chance, shift in chances]
 
 
-# One step of a chain on a grid, for both laws at once.
+# Kernels: one step of a chain on a grid, for both laws at once.
 
 
 _LONGEST = 2**22

@@ -238,7 +238,7 @@ def _batches(source: np.random.Generator, steps: int) -> tuple[Batches, Floats, 
     return FixedSize(records=_RECORDS, batch_size=round(_RECORDS * rate)), iid_hazard(rate, steps), either
 
 
-# Losses that are not convex: two wells, and a record that decides between them.
+# Two wells: a loss that is not convex, and a record that decides between them.
 
 
 _REACH = 10.0  # standard deviations

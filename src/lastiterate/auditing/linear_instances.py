@@ -208,7 +208,7 @@ def orders(values: Floats, batches: Batches, deviation: float) -> RandomSum:
     return RandomSum(places, np.broadcast_to(batches.inclusion(per_epoch), places.shape), deviation)
 
 
-# Instances whose steps are linear with slopes that change over time, where one loss with a clock may come close to them.
+# Slopes that change over time, which a loss with a clock may come close to.
 #
 # All weights within the slopes that are allowed give a lower bound; which are best need not be believed.
 

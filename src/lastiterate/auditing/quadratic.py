@@ -118,7 +118,7 @@ def _mu_alike(steps: QuadraticSteps, every: int, count: int) -> float:
     return gap / (float(steps.noise[0]) * math.sqrt(geometric_sum(factor**2, count)))
 
 
-# A run on quadratic losses in one dimension, executed: something to audit whose exact cost is known.
+# Simulation in one dimension: something to audit whose exact ε is known.
 
 
 PUSHES, OPPOSITE = 0.5, -0.5  # of the sensitivity: the record, and its neighbour

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 
 from lastiterate.cli.interrupt import ending_at_once
-from lastiterate.cli.streams import BAD_INPUT, dropped, finished, interrupted, said, unwritten
+from lastiterate.cli.streams import BAD_INPUT, discard, fail, finish, interrupted, unwritten
 
 TYPE_CHECKING = False  # as `typing` has it, which takes long to import
 if TYPE_CHECKING:
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command: 0, 1 if a certificate is rejected or a claim refuted, 2 with one sentence on bad input."""
     try:
-        return finished(_written(sys.argv[1:] if arguments is None else arguments))
+        return finish(_written(sys.argv[1:] if arguments is None else arguments))
     except SystemExit as end:  # of --help, --version and options that are not understood
-        raise SystemExit(finished(int(end.code or 0))) from None
+        raise SystemExit(finish(int(end.code or 0))) from None
     except KeyboardInterrupt:
         return interrupted()
 
@@ -32,9 +32,9 @@ def _written(arguments: Sequence[str]) -> int:
     except MemoryError:
         from lastiterate.errors import worded
 
-        return said(worded("not_enough_memory"), BAD_INPUT)
+        return fail(worded("not_enough_memory"), BAD_INPUT)
     except BrokenPipeError:
-        return dropped(0)
+        return discard(0)
     except OSError as error:
         return unwritten(error)
 
@@ -55,4 +55,4 @@ def _answered(options: Namespace) -> int:
         with progress_bar():
             return int(options.answer(options))
     except LastIterateError as error:
-        return said(str(error), BAD_INPUT)
+        return fail(str(error), BAD_INPUT)

@@ -94,7 +94,7 @@ def stated_in(options: argparse.Namespace) -> Any:
     return read_plain(options.stated) if options.stated else None
 
 
-# The distribution of the number of trials, as several commands take it.
+# Distribution of the number of trials.
 
 
 def add_trials(parser: argparse.ArgumentParser, *, required: bool) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from lastiterate.cli.streams import BAD_INPUT, said
+from lastiterate.cli.streams import BAD_INPUT, fail
 from lastiterate.errors import LastIterateError, worded
 
 
@@ -36,7 +36,7 @@ def printable(text: str) -> str:
     return text.encode(encoding, errors="backslashreplace").decode(encoding)
 
 
-# Files beside an answer. The answer is printed first: what cannot be written is one sentence, and loses nothing else.
+# Files beside an answer, which is printed first, so that a failed write loses nothing else.
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ def written(options: argparse.Namespace, *extras: Extra) -> int:
             try:
                 one.write(one.path)
             except LastIterateError as error:
-                code = said(str(error), BAD_INPUT)
+                code = fail(str(error), BAD_INPUT)
             else:
                 add(options, f"{before}{worded(one.told, path=one.path)}")
                 before = ""

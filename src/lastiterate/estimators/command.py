@@ -143,7 +143,7 @@ def _share(report: Report) -> float:
     return (report.run.prior_mu / mu) ** 2
 
 
-# A CSV file with a header, or a Parquet file: one column is the target, all others are numbers.
+# Tables: CSV files with a header, or Parquet files; one column is the target, all others are numbers.
 
 
 _LARGEST = 1e100
@@ -245,7 +245,7 @@ def _number(cell: str) -> float:
         return math.nan
 
 
-# Whether a classifier says the same of everything: found out from what is public or released, never from the records.
+# Classifiers with one answer for everything, recognised from public or released numbers alone.
 
 
 _ROWS = 1000
@@ -272,7 +272,7 @@ def _drawn(model: PrivateLinearModel, scales: PublicScales) -> Floats:
     return np.asarray(learnt.center + learnt.scale * source.normal(size=(_ROWS, width)) / np.sqrt(width))
 
 
-# Ranges of columns that are known without looking at the records: a table of raw numbers becomes one of like scales.
+# Public ranges of columns, which bring raw numbers to like scales.
 
 
 _ALL_OTHERS = "*"

@@ -29,7 +29,7 @@ from lastiterate.numerics.arrays import Floats
 from lastiterate.report.english import warning
 from lastiterate.training.data import count_longer
 
-# What users give an estimator, or leave out: what is learnt from the data instead is said aloud.
+# Settings: what is left out and learnt from the data instead is said aloud.
 
 
 FLOATS = (np.float64, np.float32)
@@ -90,7 +90,7 @@ def say_if_counted(adjacency: Adjacency, records: int, leaks: Leaks) -> None:
         leaks.say(fact("records_counted", records=records))
 
 
-# Whatever is learnt from the data outside the mechanism is said aloud, and kept for the report.
+# Leaks: said aloud, and kept for the report.
 
 
 # Parts of scikit-learn that neither fit a second model nor look at records: wrappers of `fit`, and pipelines, whose steps

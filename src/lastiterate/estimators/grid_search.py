@@ -218,7 +218,7 @@ def _check_upstream() -> None:
         raise InvalidInput("search_after_learning", field="estimator")
 
 
-# All that a search will do, decided from public numbers before the first trial.
+# Plan of a search, decided from public numbers before the first trial.
 
 
 Setting = dict[str, Any]

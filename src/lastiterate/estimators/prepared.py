@@ -79,7 +79,7 @@ def _with_constant(features: Floats, constant: float) -> Floats:
     return np.hstack([features, np.full((len(features), 1), constant, features.dtype)])
 
 
-# What part of the budget goes to preparing the data: squares of mu add up.
+# Budget for preparing the data: squares of mu add up.
 
 
 # Of mu².

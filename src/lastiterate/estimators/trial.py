@@ -29,7 +29,7 @@ from lastiterate.numerics.randomness import Source, subset
 from lastiterate.runs.run import Run
 from lastiterate.training.objectives import leaves_with_normal_noise
 
-# What an estimator would otherwise learn from the data, outside its budget.
+# Settings that an estimator would otherwise learn from the data, outside its budget.
 _TO_BE_GIVEN = ("delta", "feature_norm", "classes", "target_bound")
 _OF_THE_SEARCH = ("random_state", "delta")
 _FEW = 10  # rows, which show how many columns a pipeline hands on
@@ -115,7 +115,7 @@ def silent(trial: Any, seed: int | None) -> Any:
     return trial.set_params(**quiet, **{f"{name}random_state": seed for name in noisy})
 
 
-# How a trial is scored, as a part of its mechanism: on public records, or with noise on private ones kept from training.
+# Scores of trials: on public records, or with noise on private ones kept from training.
 
 
 _GRID = 2.0**20  # steps of an error

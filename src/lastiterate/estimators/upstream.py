@@ -119,10 +119,10 @@ def _learns(step: Any) -> bool:
         return type(step) not in (EachRow, PrivatePreparation)
     if not type(step).__module__.startswith("sklearn."):
         return True
-    return type(step).__name__ not in _LEARN_NOTHING and not _told(step)
+    return type(step).__name__ not in _LEARN_NOTHING and not _is_fixed(step)
 
 
-def _told(step: BaseEstimator) -> bool:
+def _is_fixed(step: BaseEstimator) -> bool:
     """Whether settings leave nothing to be learnt.
 
     A function may look at all rows, unless it is one of numpy that takes every number by itself. Encoders with all

@@ -180,7 +180,7 @@ def _beyond_linear(x: Floats) -> Floats:
     return np.where(np.abs(x) < 0.5, series, np.expm1(x) - x)
 
 
-# What leaves a mechanism.
+# Releases of a mechanism.
 
 
 @dataclass(frozen=True, eq=False)
@@ -215,7 +215,7 @@ def checked_function(name: str, function: Any) -> None:
         raise must_be(name, "a function", f"{shown(function):.60}")
 
 
-# Gaussian guarantees from formulas of a few operations.
+# Gaussian guarantees from formulas of a few operations, rounded up.
 
 
 LEAST = 1e-300  # what rounds to 0 is not perfect privacy

@@ -251,14 +251,10 @@ class LipschitzGaussianKernel(GaussianKernel):
         return super().sample(mapped(self.map, values), seed)
 
 
-# What post-processing by a Markov kernel makes of a guarantee. (Balle et al. 2019, Theorem 1)
+# Guarantees after post-processing by a Markov kernel (Balle et al. 2019, Theorem 1).
 #
-# A kernel is summed up by four numbers, the smaller the better. Each gives one clause; the guarantee is the best of them
-# at
-# every ε. Clause 2 takes the whole curve γ(ε̃) = sup D_{e^ε̃}(K(x)‖K(x')), and is exact for every kernel.
-
-
-_LARGEST_AMPLIFIED = 700.0
+# A kernel is summed up by four numbers, the smaller the better. Each gives one clause; the guarantee is the best of
+# them at every ε. Clause 2 takes the whole curve γ(ε̃) = sup D_{e^ε̃}(K(x)‖K(x')), and is exact for every kernel.
 
 
 class Clause(Enum):
@@ -312,8 +308,8 @@ class Amplified(Notion):
     def _by_curve(self, epsilons: Floats, before: Floats) -> Floats:
         """0 stays 0; a smaller ε̃ is on the safe side."""
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            lifted = down(np.log1p(np.expm1(np.minimum(epsilons, _LARGEST_AMPLIFIED)) / before))
-        reached = self.mixing.curve(np.where(np.isfinite(lifted), lifted, _LARGEST_AMPLIFIED))
+            lifted = down(np.log1p(np.expm1(np.minimum(epsilons, _LARGEST)) / before))
+        reached = self.mixing.curve(np.where(np.isfinite(lifted), lifted, _LARGEST))
         return np.where(before > 0, np.minimum(up(before * reached), 1.0), 0.0)
 
     def _after_lift(self, epsilons: Floats, gamma: float, bound: Callable[[Floats, Floats, float], Floats]) -> Floats:
@@ -323,8 +319,8 @@ class Amplified(Notion):
         if gamma == 0:
             return np.zeros_like(epsilons)
         with np.errstate(over="ignore"):
-            lifted = down(np.log1p(np.expm1(np.minimum(epsilons, _LARGEST_AMPLIFIED)) / gamma))
-        known = lifted < _LARGEST_AMPLIFIED
+            lifted = down(np.log1p(np.expm1(np.minimum(epsilons, _LARGEST)) / gamma))
+        known = lifted < _LARGEST
         lifted = np.where(known, lifted, 0.0)
         reached = np.log1p(gamma * np.expm1(lifted))
         found = up(bound(reached - lifted, _deltas(self.before, lifted), gamma))

@@ -222,7 +222,7 @@ def _check_entry(name: str, value: Any, proved: bool) -> None:
         raise must_be("stated", "a text or a list of texts", f"{shown(value):.60}", called=f"{name}")
 
 
-# The claim of a certificate, read off the certificate alone, so that a page can claim nothing else.
+# The claim, read off the certificate alone.
 
 
 THEOREMS = {theorem.name: theorem for theorem in ALL}

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from lastiterate.accounting.report import Report
 
 
-# The page as HTML, with the certificate, the label and the rest of its record inside; and back.
+# The page as HTML, with its certificate, label and record inside; and back.
 
 
 _ELEMENT = '<script type="application/json" id="{}">'
@@ -65,7 +65,7 @@ def _held(page: str, name: str) -> Any:
     return json.loads(found[0])
 
 
-# Whether a report page agrees with its certificate: a page of this version must be the very page its certificate makes.
+# Verification: a page of this version must be the very page that its certificate makes.
 
 
 _ENTRY = re.compile(r'id="([\w-]+)">([^<]*)<')
@@ -143,7 +143,7 @@ def _short(line: str) -> str:
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]} …"
 
 
-# The frame of the page: its style, and a policy that lets it load and run nothing.
+# The frame: its style, and a policy that lets the page load and run nothing.
 
 
 STYLE = """
@@ -241,7 +241,7 @@ def framed(title: str, lines: Iterable[str]) -> str:
     return "\n".join([*head, *lines, "</body>", "</html>"]) + "\n"
 
 
-# The words of the planner's form: for each kind of a section, and for each argument with its unit.
+# Words of the planner's form: kinds, and arguments with their units.
 
 
 KINDS = {
@@ -304,7 +304,7 @@ ARGUMENTS = {
 }
 
 
-# A report as a notebook renders it: the claim in full, all else of `report.details()` folded, without alternatives.
+# The notebook card: the claim in full, all else of `report.details()` folded, without alternatives.
 
 
 def report_html(report: Report) -> str:

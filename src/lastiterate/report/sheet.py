@@ -115,7 +115,7 @@ def checked_sheet(sheet: ReportSheet) -> ReportSheet:
     return sheet
 
 
-# Curves as SVG, small enough to need no library and no script; colours are those of the page.
+# Curves as SVG, without a library or a script, in the colours of the page.
 
 
 _WIDTH, _HEIGHT = 480, 280

@@ -212,7 +212,7 @@ def _section(title: str, entries: Entries) -> Iterator[str]:
         yield from textwrap.wrap(line, _WIDTH, initial_indent=indent, subsequent_indent="    ")
 
 
-# A run in words, line by line.
+# Descriptions of runs.
 
 
 def described(run: Run) -> list[str]:

@@ -13,7 +13,7 @@ from lastiterate.errors import NON_NEGATIVE, POSITIVE, InvalidInput, checked_cou
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.norms import length
 
-# Where the iterates may go: the set that every step projects on.
+# Domains.
 
 
 _INSIDE = 1 - 2.0**-46  # no rounding leads out of the ball again
@@ -119,7 +119,7 @@ class ConvexSet(Domain):
         raise InvalidInput("no_projection", field="domain", domain=self)
 
 
-# A convex term handled by its proximal map, after the noise. Such a map never moves two points apart.
+# Proximal terms. The map comes after the noise and never moves two points apart.
 
 
 class Prox(ABC):

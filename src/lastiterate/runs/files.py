@@ -49,7 +49,7 @@ def read_text(path: str | Path) -> str:
         if len(content) <= _MOST_BYTES:
             return content.decode("utf-8-sig")
     except (OSError, ValueError) as error:  # ValueError: a name with NUL, or a text that is not UTF-8
-        raise InvalidInput("file_unreadable", field="path", file=str(path), error=_said(error)) from error
+        raise InvalidInput("file_unreadable", field="path", file=str(path), error=_system_message(error)) from error
     raise InvalidInput("file_too_long", field="path", file=str(path), megabytes=_MOST_BYTES >> 20)
 
 
@@ -60,10 +60,10 @@ def write_text(path: str | Path, text: str) -> None:
         file.parent.mkdir(parents=True, exist_ok=True)
         write_bytes(file, text.encode("utf-8"))
     except (OSError, ValueError) as error:
-        raise InvalidInput("file_unwritable", field="path", file=str(path), error=_said(error)) from error
+        raise InvalidInput("file_unwritable", field="path", file=str(path), error=_system_message(error)) from error
 
 
-def _said(error: Exception) -> str:
+def _system_message(error: Exception) -> str:
     """Return the operating system's message for an error."""
     return getattr(error, "strerror", None) or str(error)
 
@@ -157,7 +157,7 @@ def _inside_table(lines: list[str], index: int) -> bool:
     return not lines[index].lstrip().startswith("[") and any(line.lstrip().startswith("[") for line in lines[:index])
 
 
-# Runs as plain dictionaries, and back. The names in a file are the names in Python.
+# Runs as plain dictionaries, and back, with the names of Python.
 
 
 _REQUIRED = ("loss", "batches", "step_size", "noise", "steps")

@@ -41,7 +41,7 @@ def names_arguments(made: Named, code: str = "unknown_argument") -> Named:
     return made
 
 
-# What somebody probably meant who wrote a name that a run, or a part of one, has not.
+# Names that were probably meant.
 
 
 _OF_OPTIMISERS = ("momentum", "nesterov", "dampening", "optimiser", "adam", "betas", "beta1", "beta2")

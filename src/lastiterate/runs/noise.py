@@ -27,7 +27,7 @@ from lastiterate.runs.per_step import (
     times,
 )
 
-# Where the noise enters. Conventions end here: everything after sees its standard deviation on the iterate.
+# Conventions for the noise. Everything after sees its standard deviation on the iterate.
 
 
 class Noise(ABC):
@@ -181,7 +181,7 @@ class Langevin(Noise):
         return x - step_size * (gradient_sum / divisor) + (2 * step_size) ** 0.5 * self.at(step) * normal
 
 
-# What the arithmetic of a machine adds to a run: how much more a record can move a sum, how far iterates stray.
+# Rounding: how much more a record can move a sum, and how far iterates stray.
 
 
 MOST_FACTOR = 1.001

@@ -13,7 +13,7 @@ from lastiterate.facts import Fact, fact
 from lastiterate.numerics.arrays import Floats
 from lastiterate.runs.named import names_arguments
 
-# What is done with the noisy gradients: plain steps, momentum, Adam, or anything else that is computed from them.
+# Optimisers: plain steps, momentum, Adam, or anything else computed from noisy gradients.
 #
 # Units are those of a plain step: `noise` on the iterate is what one noisy gradient, times the step size, adds to it.
 
@@ -248,7 +248,7 @@ def optimizer_of(value: Any) -> Optimizer:
     return value
 
 
-# What is released of the iterates: the last of them, or an average.
+# Releases: the last iterate, or an average.
 
 
 _INSIDE = Interval(0.0, 1.0, low_included=False, high_included=False)

@@ -103,7 +103,7 @@ def per_step_shown(value: PerStep) -> str:
     return f"{value:g}" if isinstance(value, float) else f"from {min(value):g} to {max(value):g}"
 
 
-# How long a run is: a number of steps, or of passes over the data.
+# The length of a run, in steps or in passes over the data.
 
 
 _MOST_STEPS = min(10**12, sys.maxsize // 8)  # on 32-bit platforms, what an array may have

@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from lastiterate.runs.run import Run
 
 
-# What a run makes of its noisy gradients, as theorems see it.
+# The update: optimiser and release, as theorems see them.
 
 
 _LONGEST = (
     8.0  # half of step size times Hessians: to carry a push over one step costs far more than to pay for it at once
 )
-_ROUNDED = 2.0**-49  # of numbers around 1: what the middle may be off by
+_ROUNDED = 2.0**-49  # of numbers around 1: what a middle, or the centre and the radius of a ball, may be off by
 
 
 _PLAIN_STEPS = fact("plain_steps")
@@ -87,7 +87,7 @@ def _curvature(given: Quantities) -> tuple[float, float] | Fact:
     return middle, up(half + _ROUNDED * (abs(middle) + half))
 
 
-# A run as theorems see it: everything on the iterate, one entry per step, no step size and no convention left.
+# The process.
 
 
 LONG = 30_000_000  # steps: what theorems go through one by one; of longer runs that contract, the last are enough
@@ -291,14 +291,12 @@ def _between(values: Floats) -> str:
     return f"{low:.4g}" if low == high else f"{low:.4g} to {high:.4g}"
 
 
-# How a record's push turns as the iterate moves: what prepayment has to know of a run, or why it does not apply.
+# How a record's push turns as the iterate moves, which prepayment needs, or why it is not known.
 #
 # At a turn the two runs differ by s·U(x). For smooth losses U is Lipschitz, and it sees the iterate through few
-# directions if
-# the loss is one of scores that are linear in the weights: those of the record and of its neighbour.
+# directions if the loss is one of scores that are linear in the weights: those of the record and of its neighbour.
 
 
-_ROUNDED_TURN = 2.0**-49  # of numbers around 1: what the centre of a ball may be off by, and its radius
 _UNCOUNTED = fact("dimension_unknown")
 
 
@@ -315,7 +313,7 @@ def smooth_push(given: Quantities) -> Smooth | Fact:
     factor, share = run.arithmetic.factor, given.shares[1]
     return Smooth(
         center=each(lambda size, m: 1 - size * decay - size * m, eta, middle),
-        radius=each(lambda size, m, h: size * h + _ROUNDED_TURN * (1 + size * (decay + abs(m) + h)), eta, middle, half),
+        radius=each(lambda size, m, h: size * h + _ROUNDED * (1 + size * (decay + abs(m) + h)), eta, middle, half),
         movement=each(lambda size, g, part: up(size * g * part * factor), eta, given.gradient_bound, share),
         decay=each(lambda size: np.minimum(up(size * decay), 1.0), eta),
         rough=each(lambda s: up(s * (factor - 1)), given.sensitivity),

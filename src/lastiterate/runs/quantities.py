@@ -175,7 +175,7 @@ class Quantities:
         return found if exact else each(lambda kept: up(kept, operations=3), found)
 
 
-# How far apart one noiseless step can move two iterates: exact Lipschitz constants (the clipped one: errata E2.2).
+# Exact Lipschitz constants of a noiseless step (the clipped one: errata E2.2).
 
 
 def step_lipschitz(

@@ -310,7 +310,7 @@ def checked_run(run: Any) -> Run:
     return run
 
 
-# A run as a notebook shows it: in one line, and as a small table.
+# Representations: one line, and a small table.
 
 
 def run_line(run: Run) -> str:

@@ -217,7 +217,7 @@ def changed_values(values: Floats, change: Callable[[Floats], Floats]) -> Floats
     return change(values)
 
 
-# Processes, straight from their numbers, and the quadratic losses on which they are known exactly.
+# Processes from their numbers, and their exact laws on quadratic losses.
 
 
 def spread(value: Any, steps: int) -> Floats:

@@ -65,7 +65,7 @@ def lies_above_quadratics(subject: Subject) -> str | None:
             if not (bound >= exact * (1 - _ROUNDED)).all():
                 worst = int(np.argmin(bound / exact))
                 return (
-                    f"delta = {bound[worst]:.4g} at epsilon = {_AT[worst]:g} for {_said(given)}; quadratic losses have "
+                    f"delta = {bound[worst]:.4g} at epsilon = {_AT[worst]:g} for {_words_for(given)}; quadratic losses have "
                     f"{exact[worst]:.4g} (mu = {mu:.4g})"
                 )
     if not seen:
@@ -94,7 +94,7 @@ def _scheduled(source: np.random.Generator, fading: bool) -> Process:
     return process(BATCHES[0], steps, ratio * noise, noise, lipschitz)
 
 
-def _said(given: Process) -> str:
+def _words_for(given: Process) -> str:
     return repr(given) + (f" with a release after {given.releases[0]} steps" if given.releases else "")
 
 
@@ -143,7 +143,7 @@ def lies_above_exact_instances_after_a_release(subject: Subject) -> str | None:
     return f"delta = {bound} at epsilon = {_EPSILONS} for {instance.process!r} (seed {seed}); exactly {least}"
 
 
-# A guarantee beside the exact law of a run in one dimension.
+# Comparison of a guarantee with the exact law of a run in one dimension.
 
 
 EPSILONS = np.append(0.0, np.geomspace(0.003, 8.0, 24))

@@ -281,7 +281,7 @@ LAWS = (
 )
 
 
-# A theorem of one's own, put under every law of the catalogue.
+# Theorems of one's own under every law of the catalogue.
 
 
 _EXAMPLES, _INSTANCES, _SECONDS = 8, 60, 8.0

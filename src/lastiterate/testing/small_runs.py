@@ -378,10 +378,10 @@ class DensityChain:
         """The probabilities of cells of the last iterate, and of the checkpoint if there is one, on both data sets."""
         if not self.small.one_dimensional:
             raise NoExactLaw("steps that are not affine, with a state of several dimensions")
-        one, two = (self._carried(mine) for mine in (self.small.record, self.small.neighbour))
+        one, two = (self._cell_masses(mine) for mine in (self.small.record, self.small.neighbour))
         return one, two
 
-    def _carried(self, mine: Gradient) -> Floats:
+    def _cell_masses(self, mine: Gradient) -> Floats:
         state, step = np.ones((1, 1)), 0
         kernel = lru_cache(maxsize=256)(lambda step, batch: self._kernel(step, batch, mine))
         for patterns in self.small.stretches:

@@ -55,7 +55,7 @@ def check_agreement(gradients: Gradients, inputs: Any, targets: Any, most: float
     dropout = WithoutDropout()
     if not _some_agree(gradients, inputs, targets, most, dropout):
         raise NotByRecord("model_mixes_records", field="model")
-    if isinstance(gradients, LayerByLayer) and not dropout.met:
+    if isinstance(gradients, LayerByLayer) and not dropout.applied:
         gradients.look = partial(_check_seen, gradients.network)
     else:
         _check_among_all(gradients, inputs, targets)
@@ -80,7 +80,7 @@ def _check_among_all(gradients: Gradients, inputs: Any, targets: Any) -> None:
         alone = _losses_alone(network, *_at(places, inputs, targets)).detach()
     network.check_buffers()
     _check_alike(network, together, alone)
-    if reached or (dropout.met and gradients.among_all(inputs, targets, places)[1]):
+    if reached or (dropout.applied and gradients.among_all(inputs, targets, places)[1]):
         raise NotByRecord("model_mixes_records", field="model")
 
 

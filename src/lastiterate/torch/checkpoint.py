@@ -81,7 +81,7 @@ class NetworkFile:
         key = secrets.token_hex(32)
         return {"key": key, "data": self.data(key)}
 
-    def encoded(self, state: NetworkState) -> bytes:
+    def encode(self, state: NetworkState) -> bytes:
         if not all(bool(one.isfinite().all()) for one in (state.weights, *state.memory)):
             return b""
         told = {name: getattr(state, name) for name in _OF_STATE} | {"identity": self.identity} | self._keyed
@@ -91,9 +91,9 @@ class NetworkFile:
         return _FORMAT + hashlib.sha256(file.getvalue()).digest() + file.getvalue()
 
     def read(self, path: Path) -> NetworkState:
-        return self.decoded(path.read_bytes() if path.is_file() else b"")
+        return self.decode(path.read_bytes() if path.is_file() else b"")
 
-    def decoded(self, content: bytes) -> NetworkState:
+    def decode(self, content: bytes) -> NetworkState:
         begin = len(_FORMAT) + _DIGEST
         body = content[begin:]
         if not content.startswith(_FORMAT) or hashlib.sha256(body).digest() != content[len(_FORMAT) : begin]:
@@ -142,7 +142,7 @@ def restored_on_failure(network: Network, *with_states: Any) -> Iterator[None]:
         raise
 
 
-# What tells a training of a network from another: for the file that it is resumed from.
+# Identity of a training, for the file that it is resumed from.
 
 
 def training_identity(
@@ -176,7 +176,7 @@ def _digest(tensor: Any) -> str:
     return hashlib.sha256(held.numpy().tobytes()).hexdigest()
 
 
-# What tells the records of a training from others, for the file that it is resumed from, and for nobody else.
+# Identity of the records, for the file that a training is resumed from, and for nobody else.
 #
 # By a key that lies in the same secret file: without the file nothing can be compared with it.
 
@@ -213,7 +213,7 @@ def _record_identity(dataset: Any, place: int) -> str | None:
     return first if first == again else None
 
 
-# What leaves a training before its end: checkpoints that are charged, files that stay inside, and what nothing covers.
+# Releases during a training: charged checkpoints, files kept inside, and leaks.
 
 
 _PARTS = ("charged", "inside", "uncharged")
@@ -241,11 +241,11 @@ class Releases:
         self.written: Callable[[], None] | None = None
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Releases) and self.told() == other.told()
+        return isinstance(other, Releases) and self.entries() == other.entries()
 
     __hash__ = None  # type: ignore[assignment]
 
-    def told(self) -> tuple[tuple[str, int, str], ...]:
+    def entries(self) -> tuple[tuple[str, int, str], ...]:
         """Return the releases as a file can hold them."""
         return tuple((name, one.step, one.what) for name in _PARTS for one in getattr(self, name))
 

@@ -202,7 +202,7 @@ def _rules(network: Network) -> dict[str, Rule]:
     return rules
 
 
-# The gradients of single layers, from what went in and what came back: formed only where there is no shorter way.
+# Gradients of single layers from activations and backprops, formed only where there is no shorter way.
 
 
 Totals = dict[str, Any]

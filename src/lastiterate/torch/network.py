@@ -200,7 +200,7 @@ def _check_parameters(trained: dict[str, Any]) -> None:
         )
 
 
-# Records as a loader hands them out: inputs, and targets; each a tensor, or tuples, lists and dicts of tensors.
+# Records of a loader: inputs and targets, each a tensor, or tuples, lists and dicts of tensors.
 
 
 LABELS = "labels"
@@ -260,7 +260,7 @@ def tensors_of(value: Any) -> Iterator[Any]:
             yield from tensors_of(part)
 
 
-# Entries of a record by their names: those that a model takes, and those that it does not.
+# Named entries of a record, and the arguments of a model.
 
 
 def check_columns(module: Any, inputs: Mapping[str, Any]) -> None:

@@ -58,7 +58,7 @@ class NetworkObjective(Objective):
             self._total, self._count = None, 0
         self.taken += 1
         self._check_count(count, len(chosen))
-        return self.team.summed(self.network.spare.zeros() if total is None else total)
+        return self.team.sum(self.network.spare.zeros() if total is None else total)
 
     def _added(self, chosen: Batch, clip: float | None) -> int:
         """The records of this process to the batch; how many of them it now has."""

@@ -158,7 +158,7 @@ class PrivateSteps:
         memory = tuple(getattr(self._take, "memory", ()))
         order, optimizer = self._sampler.order_at(self.taken), self.optimizer.state_dict()
         self._keeper.keep(
-            NetworkState(self.taken, self._weights, (), order, None, memory, optimizer, {}, self.releases.told())
+            NetworkState(self.taken, self._weights, (), order, None, memory, optimizer, {}, self.releases.entries())
         )
 
     def zero_grad(self, set_to_none: bool = True) -> None:

@@ -224,7 +224,7 @@ def _book(releases: Any) -> Releases:
     return Releases() if releases is None else releases
 
 
-# Where a budget ends a training: a step that is known before the first one.
+# Stopping at a budget: at a step that is known before the first one.
 
 
 @dataclass(frozen=True)
@@ -253,7 +253,7 @@ class StopAtBudget:
         return found.steps
 
 
-# A model as it was trained: what is released, the run that made it, and the account of both.
+# Trained models.
 
 
 BASIS = (

@@ -65,7 +65,7 @@ class BatchSampler(Sampler[list[int]]):  # type: ignore[misc]
         self._asked = True
         order = next(iter(self._orders.values()), None)
         for step in range(self.begin, self.run.steps):
-            order, chosen = self.team.drawn(partial(self._draw, step, order))
+            order, chosen = self.team.draw(partial(self._draw, step, order))
             lists = _lists(self.team.share(chosen), self.at_once, -(-len(chosen) // self.team.size))
             self.drawn.append((len(chosen), len(lists)))
             yield from lists
@@ -143,7 +143,7 @@ def _lists(chosen: Any, most: int, longest: int) -> list[list[int]]:
     return [chosen[first : first + most].tolist() for first in range(0, max(longest, 1), most)]
 
 
-# Does a loader hand out the batches that a run describes? What the account does not cover is refused beforehand.
+# Check of a loader: does it hand out the batches that the run describes?
 
 
 _PASSES: dict[type, type[Cyclic] | type[Shuffled]] = {RandomSampler: Shuffled, SequentialSampler: Cyclic}
@@ -217,7 +217,7 @@ def _unknown(name: str) -> InvalidInput:
     return InvalidInput("loader_unknown", field="loader", got=name)
 
 
-# Which batches a loader of PyTorch has handed out: a loop that leaves one out, or takes one from elsewhere, is seen.
+# Watch on a loader: a loop that leaves out a batch, or takes one from elsewhere, is seen.
 
 
 class Watched:
@@ -286,7 +286,7 @@ class LoaderWatch:
         return sum(self.watched.sizes[used : used + self._together])
 
 
-# Does a collate function leave records alone? What it makes of one must not depend on the others of the batch.
+# Check of a collate function: a record must not depend on the others of its batch.
 #
 # Padding to the longest record of the batch is the usual case: a model that does not ignore it gives every record another
 # gradient where one record is long.

@@ -22,7 +22,7 @@ from lastiterate.torch.objective import NetworkObjective
 from lastiterate.training.steps import OptimisedStep, TrainingStep
 
 
-class ToldStep(OptimisedStep):
+class TeamStep(OptimisedStep):
     """A step whose memory each process computes, and whose iterate the leader broadcasts."""
 
     def __init__(self, run: Run, objective: NetworkObjective, source: Source, state: NetworkState) -> None:
@@ -30,7 +30,7 @@ class ToldStep(OptimisedStep):
         self.team = objective.team
 
     def __call__(self, step: int, weights: Any, chosen: Any, seen: bool) -> Any:
-        return self.team.told(super().__call__(step, weights, chosen, seen))
+        return self.team.broadcast(super().__call__(step, weights, chosen, seen))
 
 
 class PlainStep(TrainingStep):
@@ -46,7 +46,7 @@ class PlainStep(TrainingStep):
         return after
 
 
-class MomentumStep(ToldStep):
+class MomentumStep(TeamStep):
     """A step with momentum in three vectors, which change places: whoever needs the iterate before has a copy.
 
     What was remembered becomes the next iterate, and what is remembered next takes the place of the iterate before.
@@ -94,7 +94,7 @@ class OptimizerStep(OptimisedStep):
         self.by.step()
         self.by.zero_grad(set_to_none=True)
         flat = self.network.flat(weights if self.average.plain else None)
-        after = self.team.told(self.vectors.settled(self.run, flat, size))
+        after = self.team.broadcast(self.vectors.settled(self.run, flat, size))
         self.memory = self._averaged(step, after)
         return after
 
@@ -121,10 +121,10 @@ def step_of(run: Run, objective: NetworkObjective, source: Source, state: Networ
         return PlainStep(run, objective, source)
     if run.released.plain and not run.optimizer.nesterov:
         return MomentumStep(run, run.optimizer, objective, source, state)
-    return ToldStep(run, objective, source, state)
+    return TeamStep(run, objective, source, state)
 
 
-# Is the optimiser of a training the one that the run describes? Whatever it is called, what it does has to be the same.
+# Check of an optimiser: does it do what the run describes?
 
 
 def optimizer_for(run: Run, network: Network) -> Any:

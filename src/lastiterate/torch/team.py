@@ -27,11 +27,11 @@ class Team:
         """Whether this process draws what is random, and writes files."""
         return self.rank == 0
 
-    def met(self, make: Callable[[], tuple[Any, Facts]]) -> Any:
+    def join(self, make: Callable[[], tuple[Any, Facts]]) -> Any:
         """The network that each process makes, with the leader's numbers. An error in one, or other facts, ends all."""
         return make()[0]
 
-    def led(self, make: Callable[[], Any]) -> Any:
+    def lead(self, make: Callable[[], Any]) -> Any:
         """Return what `make` makes in the leader; an error there ends all processes."""
         return make()
 
@@ -44,23 +44,23 @@ class Team:
         """Return the sum of the numbers that `counted` returns in all processes; an error in one is an error in all."""
         return counted()
 
-    def summed(self, vector: Any) -> Any:
+    def sum(self, vector: Any) -> Any:
         """Return the sum of the vectors of all processes."""
         return vector
 
-    def told(self, vector: Any) -> Any:
+    def broadcast(self, vector: Any) -> Any:
         """Return the leader's vector."""
         return vector
 
-    def drawn(self, draw: Callable[[], tuple[Any, Any]]) -> tuple[Any, Any]:
+    def draw(self, draw: Callable[[], tuple[Any, Any]]) -> tuple[Any, Any]:
         """An order, which the leader alone knows, and the records of a batch, which all learn."""
         return draw()
 
-    def agreed(self, state: Any) -> Any:
+    def agree(self, state: Any) -> Any:
         """The state that the leader found."""
         return state
 
-    def finished(self, last: Callable[[], None]) -> None:
+    def finish(self, last: Callable[[], None]) -> None:
         """Call `last` in the leader when all processes have finished, before any of them goes on."""
         last()
 
@@ -72,7 +72,7 @@ class Team:
 ALONE = Team()
 
 
-# What processes say to each other: sums, what the leader tells, what each of them has to say.
+# Communication: sums, broadcasts by the leader, and values of each process.
 
 
 _LEADER = 0
@@ -89,7 +89,7 @@ class Channel:
         self._group = group
 
     @classmethod
-    def opened(cls) -> Channel:
+    def open(cls) -> Channel:
         """A new one, between CPUs; all processes open theirs at the same place."""
         return cls(dist.new_group(backend="gloo", timeout=_timeout()))
 
@@ -104,18 +104,18 @@ class Channel:
         self._do(dist.all_reduce, tensor)
         return tensor
 
-    def tell(self, tensor: Any) -> Any:
+    def broadcast(self, tensor: Any) -> Any:
         """Copy the leader's tensor to all processes, in place."""
         self._do(dist.broadcast, tensor, _LEADER)
         return tensor
 
-    def tell_any_length(self, tensor: Any) -> Any:
+    def broadcast_any_length(self, tensor: Any) -> Any:
         """The leader's, of one axis; what the others bring says its type."""
-        length = int(self.tell(torch.tensor([len(tensor)])))
+        length = int(self.broadcast(torch.tensor([len(tensor)])))
         told = tensor if dist.get_rank() == _LEADER else torch.empty(length, dtype=tensor.dtype)
-        return self.tell(told) if length else told
+        return self.broadcast(told) if length else told
 
-    def gathered(self, value: Any) -> list[Any]:
+    def gather(self, value: Any) -> list[Any]:
         """Return the values of all processes."""
         found = [None] * dist.get_world_size()
         self._do(dist.all_gather_object, found, value)
@@ -144,7 +144,7 @@ def _timeout() -> Any:
         return None
 
 
-# Is a model whole? Every process needs all of its parameters: records' gradients are clipped over all of them at once.
+# Every process needs all parameters, since records' gradients are clipped over all of them at once.
 
 
 _SHARDED = {"FullyShardedDataParallel", "FSDPModule", "DTensor"}

@@ -44,7 +44,7 @@ class Tensors(Vectors):
             raise InvalidInput("noise_lost", noise=std, length=length)
         if self.team.leads:
             make_noisy(value, std, grid, source)
-        return self.team.told(value)
+        return self.team.broadcast(value)
 
     def settled(self, run: Run, value: Any, step_size: float) -> Any:
         if run.prox is None and not math.isfinite(run.domain.diameter):
@@ -84,9 +84,8 @@ def _through_numpy(function: Any, value: Any) -> Any:
     return torch.from_numpy(np.ascontiguousarray(function(value.cpu().numpy()))).to(value.device)
 
 
-# Vectors that are used again: a training needs the same few at every step, and memory that is given back and taken again
-# is
-# soon in pieces.
+# Vectors that are used again: a training needs the same few at every step, and memory that is given back and taken
+# again is soon in pieces.
 
 
 class SpareVector:

@@ -84,13 +84,13 @@ class PrivateTrainer:
         described = run.run if isinstance(run, PlannedRun) else run
         self.team, releases = team_of() if team is None else team, tuple(releases)
         alike = {"seed": seed, "budget": (epsilon, delta, free)}
-        self.network = self.team.met(
+        self.network = self.team.join(
             lambda: _begun(Network(model, loss, autocast), described, dataset, collate_fn, alike)
         )
         self.source, self.dataset = Source(seed), dataset
         self.scheduler, self.num_workers, self.collate_fn, self.at_once = scheduler, num_workers, collate_fn, at_once
         planned = with_groups(described, optimizer)
-        self.run = self.team.led(lambda: self._executed(planned, epsilon, delta, free, releases))
+        self.run = self.team.lead(lambda: self._executed(planned, epsilon, delta, free, releases))
         self.places = releases_before(self.run.steps, releases)
         self.objective = NetworkObjective(self.network, self.run, at_once, self.team)
         self.optimizer = optimizer_for(self.run, self.network) if optimizer is None else optimizer
@@ -116,8 +116,8 @@ class PrivateTrainer:
             self.team.together(self._facts()),
             Keeper(path, checkpoint_every, file) as keeper,
         ):
-            weights, released = self._walked(self._begun_from(keeper), keeper)
-            self.team.finished(keeper.remove)
+            weights, released = self._take_steps(self._begun_from(keeper), keeper)
+            self.team.finish(keeper.remove)
         self.network.put(weights)
         self._trained = True
         parts = {place: self.network.named(one) for place, one in zip(self.places, released, strict=True)}
@@ -133,7 +133,7 @@ class PrivateTrainer:
     def _begun_from(self, keeper: Keeper) -> NetworkState:
         """The start, or what a training that was killed has left."""
         start = NetworkState(0, start_of(self.run, self.objective), randomness=self.source.state())
-        return self.team.agreed(keeper.found(start))
+        return self.team.agree(keeper.found(start))
 
     def _executed(
         self, run: Run, epsilon: float | None, delta: float | None, free: Free | str, releases: Iterable[int]
@@ -146,7 +146,7 @@ class PrivateTrainer:
             return run
         return calibrate(run, epsilon=epsilon, delta=delta, free=free, most_steps=run.steps, releases=releases)
 
-    def _walked(self, state: NetworkState, keeper: Keeper) -> tuple[Any, list[Any]]:
+    def _take_steps(self, state: NetworkState, keeper: Keeper) -> tuple[Any, list[Any]]:
         if state.optimizer:
             self.optimizer.load_state_dict(state.optimizer)
         if state.scheduler and self.scheduler is not None:
@@ -175,10 +175,10 @@ class PrivateTrainer:
                 if self.scheduler is not None:
                     self.scheduler.step()
                 if step + 1 in self.places:
-                    released.append(self.team.told(step_taken.leaving(weights)).clone())
+                    released.append(self.team.broadcast(step_taken.leaving(weights)).clone())
                 if keeper.due():
                     keeper.keep(self._state(step + 1, weights, released, sampler, step_taken))
-        return self.team.told(step_taken.leaving(weights)), released
+        return self.team.broadcast(step_taken.leaving(weights)), released
 
     def _state(self, step: int, weights: Any, released: list[Any], sampler: BatchSampler, taken: Any) -> NetworkState:
         by, rates = ({} if one is None else one.state_dict() for one in (self.optimizer, self.scheduler))
@@ -232,7 +232,7 @@ def _parts(first: Any, brought: Iterator[Any], lists: int) -> Iterator[tuple[Any
             yield pair_of(batch)
 
 
-# Is a trainer about to do what the run says? Its steps, its records and its batches, as far as its loader tells.
+# Check of other trainers: are steps, records and batches those of the run?
 
 
 _RANDOM, _FIXED, _NO_PASSES = "random", "fixed", "no passes"
@@ -326,7 +326,7 @@ def _used(run: Run) -> int:
     return (run.batches.per_epoch - 1) * run.batches.largest + run.batches.last_size
 
 
-# A run as it is going to be executed on a network: with the arithmetic of that, the norm of the start, and checks.
+# The run as it is executed on a network: its arithmetic, the norm of the start, and checks.
 
 
 def prepared(run: Run, network: Network, at_once: int | None, team: Team = ALONE) -> Run:

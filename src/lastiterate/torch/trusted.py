@@ -32,7 +32,7 @@ def check_all(table: tuple[Trusted, ...], step: Any) -> None:
             entry.check(step)
 
 
-# Can PyTorch's random numbers be repeated? Whoever knows the seed knows them all.
+# Seeds: whoever knows one can repeat PyTorch's random numbers.
 
 
 _TYPED_BY_HAND = 2**41  # a time in milliseconds is below; one in eight million seeds from the operating system is, too

@@ -66,7 +66,7 @@ def first_line(error: Exception) -> str:
     return f"{line[:180].rstrip('.')}."
 
 
-# Copies of modules as `copy.deepcopy` makes them, in a tenth of the time, where their attributes are simple.
+# Quick copies: as `copy.deepcopy` makes them, in a tenth of the time, where attributes are simple.
 
 
 _ATOMS = {type(None), bool, int, float, complex, str, bytes, torch.dtype, torch.device, types.FunctionType}
@@ -131,7 +131,7 @@ def _is_usual(kind: type) -> bool:
     )
 
 
-# Models without the chance of dropout, while two computations of one loss are compared.
+# Dropout, switched off while two computations of one loss are compared.
 
 
 _DROPPING = {
@@ -148,17 +148,17 @@ class WithoutDropout(TorchFunctionMode):  # type: ignore[misc]
 
     def __init__(self) -> None:
         super().__init__()
-        self.met = False
+        self.applied = False
 
     def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         named = dict(kwargs or {})
         if function in _DROPPING:
-            self.met = True
+            self.applied = True
             return args[0] if args else named["input"]
         if function is functional.multi_head_attention_forward:
-            self.met, named["training"] = True, False
+            self.applied, named["training"] = True, False
         if function is functional.scaled_dot_product_attention:
             named |= dict(zip(("attn_mask", "dropout_p", "is_causal"), args[3:], strict=False))
-            self.met = self.met or bool(named.get("dropout_p"))
+            self.applied = self.applied or bool(named.get("dropout_p"))
             args, named["dropout_p"] = args[:3], 0.0
         return function(*args, **named)

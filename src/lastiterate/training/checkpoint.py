@@ -39,7 +39,7 @@ _OWNER_ONLY = 0o600
 class StateFile(Protocol):
     """Reader and writer of the states of one training."""
 
-    def encoded(self, state: Any) -> bytes:
+    def encode(self, state: Any) -> bytes:
         """Return a state as bytes, in full; nothing if no training can continue from it."""
 
     def read(self, path: Path) -> Any:
@@ -76,7 +76,7 @@ class Keeper:
 
     def keep(self, state: Any) -> None:
         """The old file stays whole until the new one is."""
-        content = b"" if self.path is None else self.file.encoded(state)
+        content = b"" if self.path is None else self.file.encode(state)
         if self.path is None or not content:
             return
         try:
@@ -125,7 +125,7 @@ def _locked(path: Path) -> int:
     return handle
 
 
-# The bytes of a checkpoint: a checksum over everything, a few words of JSON, and the arrays as they lie in memory.
+# The file format: a checksum, a few words of JSON, and the arrays as they lie in memory.
 #
 # How long the arrays are is known from the training, never from the file: a file cannot ask for memory, nor can a single
 # changed bit load another state.
@@ -152,14 +152,14 @@ class ArraysFile:
 
     training: Training
 
-    def encoded(self, state: State) -> bytes:
-        return encoded(state, self.training) if state.finite else b""
+    def encode(self, state: State) -> bytes:
+        return encode(state, self.training) if state.finite else b""
 
     def read(self, path: Path) -> State:
         return read(path, self.training)
 
 
-def encoded(state: State, training: Training) -> bytes:
+def encode(state: State, training: Training) -> bytes:
     """Return a state in full as bytes, with a digest."""
     told = {"identity": training.identity, "step": state.step, "randomness": state.randomness}
     words = json.dumps(told).encode()
@@ -175,11 +175,11 @@ def read(path: Path, training: Training) -> State:
     if not path.is_file() or path.stat().st_size > most:
         raise Damaged
     with path.open("rb") as file:
-        return decoded(file.read(most), training)
+        return decode(file.read(most), training)
 
 
-def decoded(content: bytes, training: Training) -> State:
-    """The state that `encoded` wrote."""
+def decode(content: bytes, training: Training) -> State:
+    """The state that `encode` wrote."""
     told, arrays = _opened(content)
     if told["identity"] != training.identity:
         raise OfAnother
@@ -227,7 +227,7 @@ def _most_bytes(training: Training) -> int:
     return len(_FORMAT) + _DIGEST + _LENGTH + _MOST_WORDS + 8 * numbers
 
 
-# Where a training stands, and what a state has to be to belong to one.
+# States, and the training that they belong to.
 
 
 class Standing(Protocol):

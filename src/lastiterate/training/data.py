@@ -177,7 +177,7 @@ def shortened_rows(rows: Floats, norms: Floats, most: float) -> Floats:
     return copy
 
 
-# Rows of features with their targets, none longer than was declared.
+# Records in memory, none longer than declared.
 #
 # The features are never copied: a row that is too long is scaled where it is used, by a factor of its own.
 
@@ -276,7 +276,7 @@ def count_longer(norms: Floats, most: float) -> int:
     return int((norms > most * (1 + _ROUNDING)).sum())
 
 
-# Records that lie somewhere else than in memory: files that are mapped, or whatever can be read piece by piece.
+# Records outside memory: mapped files, or any source that can be read piece by piece.
 
 
 @runtime_checkable

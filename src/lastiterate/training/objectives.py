@@ -28,7 +28,7 @@ from lastiterate.runs.noise import (
 from lastiterate.runs.run import Run
 from lastiterate.training.data import Data, Records, Unmeasured
 
-# The one way out of the house: whatever gets noise is the nearest point of a public grid to value + noise, exactly.
+# Releases: the nearest point of a public grid to value + noise, exactly.
 
 
 _FARTHEST = 2.0**28  # times the noise: beyond, doubles are too coarse to be quick
@@ -67,7 +67,7 @@ def leaves_with_normal_noise(value: Floats, std: float, source: Source, finer: i
     return leaves(value, ((normal, std),), source, finer=finer)
 
 
-# What a step needs to know of the arrays that it is taken with: numpy's here, PyTorch's tensors in `lastiterate.torch`.
+# Operations on arrays: numpy's here, PyTorch's tensors in `lastiterate.torch`.
 
 
 _FINEST = 40  # a finer grid would leave too many roundings in doubt
@@ -113,7 +113,7 @@ class Vectors:
         return math.ceil(math.log2(roundings * most / least * max(1.0, apart) / self.straying))
 
 
-# The sum of clipped gradients over a batch: in closed form for linear models, record by record for anything else.
+# Objectives: clipped gradient sums, in closed form for linear models, else record by record.
 
 
 RecordGradients = Callable[[Any, Any, Any], Any]
@@ -277,7 +277,7 @@ def _as_numbers(found: Any) -> Floats:
         raise InvalidInput("gradients_not_numbers", field="loss", got=type(found).__name__) from error
 
 
-# Sums of clipped gradients of linear models, without any gradient of one record.
+# Clipped gradient sums of linear models, without forming a record's gradient.
 #
 # The gradient of a record is (a number that depends on its score) times its features, so its norm is known in closed
 # form.

@@ -217,7 +217,7 @@ def _placed(blocks: Iterator[Block], first: int) -> Iterator[tuple[int, Block]]:
         first += len(block[1])
 
 
-# Parquet files that hold one record in each row: which there are, what their columns hold, and a row group at a time.
+# Files, columns and row groups.
 #
 # pyarrow is loaded when it is needed. Files are opened for each row group, so that no handle is shared between processes.
 
@@ -260,7 +260,7 @@ class Columns:
     dtype: Any
     target_dtype: Any
 
-    def decoded(self, batch: Any, path: Path) -> Block:
+    def decode(self, batch: Any, path: Path) -> Block:
         """Return features and targets of a record batch."""
         rows = np.empty((batch.num_rows, len(self.features)), self.dtype)
         columns = [_numbers(batch.column(name), name, path) for name in self.features]
@@ -292,7 +292,7 @@ class RowGroup:
         names = [*columns.features, columns.target]
         with _opened(self.path) as file:
             for batch in file.iter_batches(BLOCK, row_groups=[self.number], columns=names):
-                yield columns.decoded(batch, self.path)
+                yield columns.decode(batch, self.path)
 
 
 def columns_of(files: Sequence[Path], features: Sequence[str] | None, target: str, dtype: Any) -> Columns:

@@ -18,7 +18,7 @@ from lastiterate.runs.run import Run
 from lastiterate.training.checkpoint import Keeper, Standing, State
 from lastiterate.training.objectives import Objective
 
-# The steps of a run, one after the other: gradient, noise, proximal map, projection.
+# Plain steps: gradient, noise, proximal map, projection.
 
 
 Watch = Callable[[Floats], None]
@@ -27,7 +27,7 @@ _CHUNKS = 200
 ROUNDING = 64 * 2.0**-53  # of one step, beside the iterates before and after it
 
 
-def walked(
+def take_steps(
     run: Run,
     objective: Objective,
     state: State,
@@ -140,10 +140,8 @@ class TrainingStep:
 # Steps with an optimiser, and averages of iterates.
 #
 # Noise is added to the iterate itself, or to what a linear optimiser makes it from, so that whatever is rounded is
-# rounded
-# before the noise of some step: then it moves a Gaussian by that much, and nothing else. What is released last gets its
-# noise
-# last: an average is not computed from the last iterate, but drawn in its place. (docs/numerics.md)
+# rounded before the noise of some step: then it moves a Gaussian by that much, and nothing else. What is released last
+# gets its noise last: an average is not computed from the last iterate, but drawn in its place. (docs/numerics.md)
 
 
 class OptimisedStep(TrainingStep):
@@ -264,7 +262,7 @@ class OptimisedStep(TrainingStep):
         return 4 * felt * (1 + abs(curvature[0]) + curvature[1]) * max(1.0, 1 / drawn)
 
 
-# Which records each step uses, drawn as the run's batches say.
+# Sampling of batches.
 
 
 class Sampler:

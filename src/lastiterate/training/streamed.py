@@ -89,7 +89,7 @@ def streamed_data(
         if fingerprinted:
             for digest, part in zip(digests, (rows, labels), strict=True):
                 digest.add(part)
-    known = [digest.told() for digest in digests] if fingerprinted else []
+    known = [digest.fingerprint() for digest in digests] if fingerprinted else []
     return Streamed(source, precision, longest, feature_norm if too_long else None, shortened, known)
 
 
@@ -128,4 +128,4 @@ def _fingerprints(source: RecordSource | ArrayRecords, dtype: Any) -> list[list[
     for piece in read_pieces(source, dtype, slice(None), _ROWS_AT_ONCE):
         for digest, part in zip(digests, piece, strict=True):
             digest.add(part)
-    return [digest.told() for digest in digests]
+    return [digest.fingerprint() for digest in digests]

@@ -37,7 +37,7 @@ from lastiterate.training.data import (
     pair_of,
 )
 from lastiterate.training.objectives import EachRecord, LinearModel, Objective, RecordGradients
-from lastiterate.training.steps import walked
+from lastiterate.training.steps import take_steps
 from lastiterate.training.streamed import streamed_data, unchecked_data
 
 
@@ -87,9 +87,9 @@ def train(
         state = keeper.found(first_state(earlier, run, weights, source))
         held = objective
         for until, rest in phases(forget, data, state.step):
-            state = walked(run, held, state, source, places, until=until)
+            state = take_steps(run, held, state, source, places, until=until)
             held = _objective(run, rest, loss, classes, dtype)
-        state = walked(run, held, state, source, places, keeper)
+        state = take_steps(run, held, state, source, places, keeper)
         keeper.remove()
     released = {place: one.astype(objective.precision) for place, one in zip(places, state.released, strict=True)}
     last = state.weights.astype(objective.precision)
@@ -159,7 +159,7 @@ def _start(run: Run, objective: Objective, start: Any) -> Floats:
     return run.domain.projected(weights)
 
 
-# A trained model with the run that made it, and the account of both.
+# Trained models.
 
 
 EXECUTED = (
@@ -221,7 +221,7 @@ def report_of(
     return replace(account(run, delta, releases), caveats=caveats, basis=basis)
 
 
-# Training that goes on without records that it was asked to forget.
+# Training that continues without records that are to be forgotten.
 
 
 def run_to_forget(run: Run, forget: Any, loss: Any, checkpoint: Any, releases: Iterable[int]) -> Run:
@@ -277,7 +277,7 @@ def as_forgotten(plan: Forgetting, executed: Run, caveats: tuple[Fact, ...]) -> 
     return forgetting_of(run, plan.target, plan.delta, plan.requests, caveats)
 
 
-# Forgetting in a model that was trained earlier: it is known, so its plan is for adaptive requests.
+# Forgetting in an earlier model, which is known, so that its plan is for adaptive requests.
 
 
 def checked_earlier(trained: Any, forget: Removed | None, start: Any, releases: Iterable[int]) -> Trained | None:

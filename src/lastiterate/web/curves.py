@@ -63,7 +63,7 @@ def _looked_at(index: int, along: list[float]) -> bool:
     return index % _EVERY == 0 or index == len(along) - 1
 
 
-# The trade-off curve as an attacker's chance: how often a record is detected at most, for each rate of false alarms.
+# The trade-off curve: the largest detection rate for each rate of false alarms.
 
 
 _RATES = np.concatenate([[0.0, 1e-4, 1e-3, 0.003], np.arange(0.01, 0.2, 0.01), np.linspace(0.2, 1.0, 33)])

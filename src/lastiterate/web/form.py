@@ -79,7 +79,7 @@ def _argument(section: str, one: inspect.Parameter, kind: Kind) -> dict[str, Any
     }
 
 
-# A run as the Python that describes it.
+# Runs as Python code.
 
 
 _ORDER = ("loss", "batches", "step_size", "noise", "steps")  # that of li.Run; what else there is follows

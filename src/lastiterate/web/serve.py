@@ -118,7 +118,7 @@ def planner(run: Run | None, delta: float, port: int = 0) -> Planner:
     return Planner(listening, secrets.token_urlsafe(_TOKEN_BYTES), begins_with)
 
 
-# The page, and the one address under which it asks: questions are JSON, answers are lines of JSON, part by part.
+# The page and its one address: questions are JSON, answers are lines of JSON, part by part.
 
 
 STATIC = Path(__file__).parent / "static"
@@ -184,7 +184,7 @@ def _refused(reason: str, status: int) -> Response:
     return JSONResponse({"error": reason, "field": None}, status_code=status)
 
 
-# Who may ask: the browser of whoever was told the address, under the name of this machine, and no other page in it.
+# Access: the browser that was given the address, under this machine's name, and no other page in it.
 
 
 _USUAL_PORT = 80  # which browsers leave out
@@ -241,7 +241,7 @@ class Guard:
         return None
 
 
-# An answer that is sent while it is computed, and given up when its reader leaves.
+# Answers, sent while they are computed and given up when their reader leaves.
 
 
 _STREAM_HEADERS = [(b"content-type", b"application/x-ndjson"), (b"x-accel-buffering", b"no")]

@@ -113,7 +113,7 @@ def _counted(step: Any, count: int, adjacency: Adjacency) -> Any:
     return event if count == 1 else dp.SelfComposedDpEvent(event, count)
 
 
-# Our guarantees as its privacy-loss distributions, on the safe side.
+# Guarantees as privacy-loss distributions of dp-accounting, on the safe side.
 
 
 _MOST_CELLS = 3_000_000
@@ -162,7 +162,7 @@ def _raised(masses: Floats, interval: float) -> Floats:
     return np.append((1 - part) * masses, 0.0) + np.append(0.0, part * masses)
 
 
-# A few dots of a privacy profile whose chords lie close above it: where each point takes its time.
+# A few dots of a profile whose chords lie close above it, where each point is costly.
 
 
 # δ, and how many dots lie between it and the δ before: most where people ask.
@@ -190,7 +190,7 @@ def _places(thresholds: Floats, notion: Notion) -> Floats:
     return np.unique(np.concatenate(pieces))
 
 
-# An accountant of dp-accounting that knows runs.
+# Accountant for dp-accounting.
 
 
 _TYPICAL_DELTA = 1e-6  # chooses the theorem by which δ is found at first

@@ -63,7 +63,7 @@ from lastiterate.theorems.catalogue import CATALOGUE
 from lastiterate.theorems.theorem import Guarantee
 from lastiterate.theorems.typical_batches import without_exceptions
 
-# A run as an event of dp-accounting.
+# Runs as events.
 
 
 @attr.s(frozen=True, slots=True, auto_attribs=True)
@@ -85,7 +85,7 @@ class LastIterateDpEvent(dp_accounting.DpEvent):  # type: ignore[misc]
         object.__setattr__(self, "releases", releases_before(self.run.steps, given))
 
 
-# Events that are not accounted for, each with its reason.
+# Events that are not supported, each with its reason.
 
 
 _REASONS = {
@@ -109,7 +109,7 @@ def unsupported(event: Any) -> UnsupportedEvent:
     return UnsupportedEvent(_REASONS.get(type(event), "dp_event_unknown"), event=event)
 
 
-# What an event is composed of: each part with how often it happens.
+# Parts of an event, each with its count.
 
 
 Parts = list[tuple[Any, int]]
@@ -155,7 +155,7 @@ def _equal(one: Any, other: Any) -> bool:
         return False
 
 
-# The random number of repetitions of a `RepeatAndSelectDpEvent`, as one of our distributions.
+# Random numbers of repetitions of a `RepeatAndSelectDpEvent`.
 
 
 def trials_of_event(event: Any) -> Trials | None:
@@ -175,7 +175,7 @@ def _trials(event: Any) -> Trials | None:
     return NegativeBinomial(mean=event.mean, shape=event.shape)
 
 
-# Events that release one thing, computed from all records: each as a notion.
+# Events on all records, as notions.
 
 
 _ACCURATE = 1e-9  # what probabilities may add up to besides 1
@@ -313,7 +313,7 @@ SAMPLED: dict[type, Callable[[Any, Adjacency], Notion]] = {
 }
 
 
-# Its events as our notions.
+# Any event as one notion.
 
 
 _NOTIONS = {**SINGLE, **SAMPLED}

@@ -110,11 +110,10 @@ class ByOrder(Notion):
         return np.maximum(*(order._epsilon(log_deltas) for order in self._orders))
 
 
-# Privacy profiles of the mechanisms that its events describe, rounded up.
+# Privacy profiles of mechanisms, rounded up.
 
 
 LARGEST_EXPONENT = 300.0  # of a float; beyond it, 1 is nothing
-_FEW_PROFILES = 20  # operations
 
 
 @dataclass(frozen=True)
@@ -135,16 +134,16 @@ def laplace(distance: float, adjacency: Adjacency) -> Profile:
 
     δ(ε) = 1 − e^{(ε − distance)/2}, and 0 from ε = distance on: the worst is a move along one coordinate (docs/proofs.md).
     """
-    return Profile(function=partial(_laplace, up(distance, _FEW_PROFILES)), adjacency=adjacency)
+    return Profile(function=partial(_laplace, up(distance, _FEW)), adjacency=adjacency)
 
 
 def _laplace(distance: float, epsilons: Floats) -> Floats:
-    return np.minimum(up(-np.expm1(np.minimum(epsilons - distance, 0.0) / 2), _FEW_PROFILES), 1.0)
+    return np.minimum(up(-np.expm1(np.minimum(epsilons - distance, 0.0) / 2), _FEW), 1.0)
 
 
 def pure(epsilon: float, adjacency: Adjacency) -> Profile:
     """(ε, 0)-differential privacy."""
-    return Profile(epsilons=[up(epsilon, _FEW_PROFILES)], deltas=[0.0], adjacency=adjacency)
+    return Profile(epsilons=[up(epsilon, _FEW)], deltas=[0.0], adjacency=adjacency)
 
 
 def randomized_response(kept: float, other: float, buckets: int, adjacency: Adjacency) -> Profile:
@@ -172,7 +171,7 @@ def _response(kept: float, other: float, buckets: int, epsilons: Floats) -> Floa
 
 def _excess(ratios: Floats, first: float, second: float) -> Floats:
     """Return what the first probability exceeds e^ε times the second by."""
-    return np.clip(up(first, _FEW_PROFILES) - down(second, _FEW_PROFILES) * ratios, 0.0, 1.0)
+    return np.clip(up(first, _FEW) - down(second, _FEW) * ratios, 0.0, 1.0)
 
 
 def amplified(notion: Notion, inclusion: float) -> Profile:
@@ -187,16 +186,14 @@ def amplified(notion: Notion, inclusion: float) -> Profile:
 def _amplified(notion: Notion, inclusion: float, epsilons: Floats) -> Floats:
     moderate = np.log1p(np.expm1(np.minimum(epsilons, LARGEST_EXPONENT)) / inclusion)
     inner = np.where(epsilons < LARGEST_EXPONENT, moderate, epsilons - np.log(inclusion))
-    return np.minimum(up(inclusion * np.asarray(notion.delta(down(inner, _FEW_PROFILES))), _FEW_PROFILES), 1.0)
+    return np.minimum(up(inclusion * np.asarray(notion.delta(down(inner, _FEW))), _FEW), 1.0)
 
 
-# Which data sets are neighbours, in its words and in ours.
+# Neighbouring relations of dp-accounting and of this library.
 #
-# Its REPLACE_SPECIAL replaces a record by one that contributes nothing (arXiv 2103.00039, Definition 1.1): our zero-out.
-# Its
-# noise multipliers are noise over the norm of one record's contribution, whatever the relation, so that replacing a
-# record
-# moves a sum by up to twice that norm, and adding, removing or zeroing out one by once.
+# Its REPLACE_SPECIAL replaces a record by one that contributes nothing (arXiv 2103.00039, Definition 1.1): our
+# zero-out. Its noise multipliers are noise over the norm of one record's contribution, whatever the relation, so that
+# replacing a record moves a sum by up to twice that norm, and adding, removing or zeroing out one by once.
 
 
 _ADJACENCIES = {

@@ -110,7 +110,7 @@ def _steps(loader: DataLoader[Any], epochs: int | None, steps: int | None) -> in
     return checked_count("epochs", epochs) * len(dealer_of(loader))
 
 
-# Which runs Opacus can execute: what it never does, no run may say.
+# Runs that Opacus can execute.
 
 
 _BATCHES = (Poisson, Shuffled, Cyclic, FullBatch)
@@ -142,7 +142,7 @@ def _check_clipping(run: Run) -> None:
         raise InvalidInput("opacus_clip_per_class", field="loss", bound=run.loss.gradient_bound)
 
 
-# A PyTorch loader in the words of a run: which records the steps of an epoch use.
+# Batches of a PyTorch loader, as a run describes them.
 
 
 def batches_of(loader: DataLoader[Any]) -> Batches:

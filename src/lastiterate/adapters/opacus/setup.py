@@ -105,7 +105,7 @@ class Setup:
                 raise InvalidInput("opacus_other_gradients", field="criterion")
 
 
-# What an execution by Opacus rests on, and what is wrong with it: seeds, generators, precision, what was not seen.
+# Circumstances of an execution: seeds, generators, precision, and what was not seen.
 
 
 NOISE_SEEDED = fact("noise_seeded", generator="torch")
@@ -181,7 +181,7 @@ def _seeds(optimizer: DPOptimizer, setup: Setup | None) -> tuple[bool, bool]:
     return setup.noise.repeatable(drawn=True), setup.order is not None and setup.order.repeatable(drawn=setup.new_pass)
 
 
-# The rounding of hidden weights: bounded at every step beside the noise, and charged where that is little.
+# Rounding of hidden weights, bounded at every step beside the noise and charged where it is little.
 
 
 _UNITS = {torch.float32: 2.0**-24, torch.float64: 2.0**-53}

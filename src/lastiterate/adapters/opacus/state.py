@@ -82,7 +82,7 @@ def _span(multiplier: Any, rate: Any, count: Any) -> Span:
     )
 
 
-# Multipliers that Opacus tries out: `get_noise_multiplier` sets the history of an accountant, and asks for ε.
+# Multipliers that Opacus tries: `get_noise_multiplier` sets an accountant's history, and asks for ε.
 
 
 def check_rate(run: Run, rate: float) -> None:

@@ -170,7 +170,7 @@ def _other_step_size(run: Run, optimizer: DPOptimizer, executed: Executed, size:
     )
 
 
-# What a PyTorch optimiser does with noisy gradients, in the words of a run.
+# PyTorch optimisers, as a run describes them.
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from lastiterate.numerics.randomness import Source, permutation, subset
 from lastiterate.runs.batches.base import Batches, Sizes, Turns, always, checked_records
 from lastiterate.runs.named import names_arguments
 
-# Every record at every step.
+# Full batches.
 
 
 @names_arguments
@@ -56,7 +56,7 @@ class FullBatch(Batches):
         return slice(None)
 
 
-# Batches with a number of records that does not change.
+# Batches of constant size.
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ class Sized(Batches):
         return self.batch_size
 
 
-# Whole passes over the data, in a fixed order or in random ones.
+# Passes over the data, in a fixed order or in random orders.
 
 
 SMALLER, DROP = "smaller", "drop"
@@ -227,7 +227,7 @@ class Shuffled(_Passes):
         return np.asarray(order[self._cut(step)])
 
 
-# A random batch of fixed size at each step.
+# Random batches of fixed size.
 
 
 @names_arguments

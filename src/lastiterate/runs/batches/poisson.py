@@ -18,7 +18,7 @@ from lastiterate.runs.batches.passes import FixedSize
 from lastiterate.runs.named import names_arguments
 from lastiterate.runs.per_step import each
 
-# Batches that every record joins by itself.
+# Poisson batches.
 
 
 _RATE = Interval(1e-12, 1.0, low_included=True, high_included=True)
@@ -129,7 +129,7 @@ class PoissonMean(_Independent):
         return each(np.maximum, change, bound) if sizes.divisor == 1 else change
 
 
-# Each epoch every record goes to one of the batches by itself.
+# Balls and bins.
 
 
 @names_arguments
@@ -194,7 +194,7 @@ class BallsAndBins(Batches):
         return np.flatnonzero(order == step % self.batches)
 
 
-# Batches that use a record as often as others do, and are drawn in another way.
+# Batches of the same rate that are drawn in another way.
 
 
 _SAME_RATE: dict[type[Batches], Callable[[Batches], Batches]] = {

@@ -124,7 +124,7 @@ def of_a_score(
     )
 
 
-# A loss of scores that are linear in the weights: what a record's scores cost, and its slope.
+# Losses of scores that are linear in the weights.
 
 
 class Model(ABC):

@@ -66,7 +66,7 @@ class _Residual(Model):
         return np.clip(scores - targets.astype(scores.dtype, copy=False), -self.bound, self.bound)
 
 
-# Losses of a margin, target·score: logistic, and the hinge with a round corner.
+# Losses of the margin target·score: logistic, and the smooth hinge.
 
 
 def logistic(*, feature_norm: float, l2: float = 0.0, clip: PerStep | None = None, classes: int | None = None) -> Loss:

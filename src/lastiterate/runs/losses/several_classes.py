@@ -97,7 +97,7 @@ class _Softmax(Classes):
         return shares
 
 
-# Probabilities of classes under a limit on what wrong ones may get: softmax gradients that are short and still convex.
+# The pull limit: bounded softmax gradients of a loss that stays convex.
 
 
 @dataclass(frozen=True)

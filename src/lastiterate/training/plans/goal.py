@@ -62,7 +62,7 @@ class Goal:
         )
 
 
-# About how long a plan takes to train, by `li.train` on one core: to compare plans, not to promise.
+# Rough training times by `li.train` on one core, to compare plans.
 
 
 # Seconds, as `python -m benchmarks.speed.plans` measures them.

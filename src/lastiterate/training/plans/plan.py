@@ -103,7 +103,7 @@ class Plan:
         return worded("plan_compared", error=self.error, others=self.others)
 
 
-# From a plan to a run: the loss as each way takes it, the batches, the noise.
+# From a plan to a run.
 
 
 @dataclass(frozen=True)

@@ -107,7 +107,7 @@ def _planned(goal: Goal, settings: Plan) -> PlannedRun:
     return PlannedRun(known, account(run, goal.delta), seconds_of(goal.problem, known), halved, doubled)
 
 
-# Plans side by side, the best first.
+# Tables of plans.
 
 
 _FACTORS = (0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0)  # of ε, along the frontier
@@ -290,7 +290,7 @@ def _row(place: int, one: PlannedRun) -> tuple[str, ...]:
     )
 
 
-# Plans that are within reach, and the one with the least expected error.
+# Choice of a plan.
 
 
 _WAYS = (composed.full_batches, passes.hidden_passes, composed.sampled_batches)
@@ -345,7 +345,7 @@ def preference(plan: Plan) -> float:
     return plan.error * (1.0 if plan.way is Way.FULL else _CLEARLY)
 
 
-# What would help beside the plan, each with its effect in percent.
+# Advice: what would help, each with its effect in percent.
 
 
 _WORTH_A_LINE = 0.05  # of the noise or of the error

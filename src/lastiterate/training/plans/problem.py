@@ -78,7 +78,7 @@ def geometric(ratio: Floats, count: Floats) -> Floats:
     return np.where(near, count, (1 - ratio**count) / np.where(near, 1.0, 1 - ratio))
 
 
-# What is expected of data that nobody has looked at, for each kind of loss.
+# Guesses about unseen data, for each kind of loss.
 
 
 CLIP = 0.3  # of the norm of a row, or of the longest gradient: small clips do best, by what was tried on simulated problems
