@@ -66,5 +66,5 @@ def preformatted(text: str) -> Html:
 
 
 def folded(title: str, body: Html) -> Html:
-    """Shown when somebody opens it."""
+    """Return a section of HTML that is shown when somebody opens it."""
     return Html(f'<details><summary style="cursor:pointer">{escape(title)}</summary>{body}</details>')

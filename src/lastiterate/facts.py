@@ -46,7 +46,7 @@ class Fact:
 
     @property
     def stated(self) -> Fact:
-        """The fact itself, whoever stands for it."""
+        """The fact as a promise, whoever answers for it."""
         return self.on(Basis.PROMISED)
 
     def on(self, basis: Basis) -> Fact:

@@ -23,7 +23,7 @@ def public_name(section: str, made: str) -> str:
 
 
 def __getattr__(name: str) -> Any:
-    """A kind that somebody lists is a public name."""
+    """Return the function that makes a listed kind, by its public name."""
     for listed in SECTIONS.values():
         for kind in listed:
             if kind.make.__name__ == name:

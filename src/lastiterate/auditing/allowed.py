@@ -34,17 +34,17 @@ def allowed_hessians(run: Run) -> tuple[float, float] | None:
 
 
 def counted(run: Run) -> bool:
-    """Whether what the others do grows with their number, which is random."""
+    """Whether the move by the other records grows with their number, which is random."""
     return not run.batches.constant_size and not run.batches.own_mean
 
 
 def empty_is_as_others(run: Run, hessian: float, record: float) -> bool:
-    """Whether an empty batch, which moves nothing, does what a batch of others does."""
+    """Whether an empty batch, which moves nothing, has the same effect as a batch of other records."""
     return hessian == 0 and (record != 1 or math.isinf(half_gradient(run)))
 
 
 def clipped_flat(run: Run) -> bool:
-    """Whether strongly convex losses may have clipped gradients that are the same wherever iterates get.
+    """Whether strongly convex losses may have clipped gradients that are constant wherever iterates get.
 
     These are A·x + curvature·x²/2: with A large their gradient is clipped everywhere but far away. No record has the
     gradient 0 everywhere, so that the others push as hard as the record.
@@ -57,7 +57,7 @@ def clipped_flat(run: Run) -> bool:
 
 
 def losses_with(run: Run, hessian: float, **records: float | str) -> WorstCase:
-    """The losses of an instance, and what its records do."""
+    """Return the worst case with the losses of this Hessian and these records."""
     if clipped_flat(run):
         return WorstCase("clipped_losses", records)
     return WorstCase("quadratic_losses", {"hessian": hessian, **records})
@@ -88,7 +88,7 @@ def share_of_others(run: Run) -> float:
 
 
 def half_gradient(run: Run) -> float:
-    """A number such that every record may have any gradient up to it, in either direction; ∞ if gradients have no bound."""
+    """Norm up to which a record may have any gradient, in either direction; ∞ if gradients have no bound."""
     bound = run.loss.gradient_bound
     if run.clip is not None:
         bound = min(bound, extremes(spread("clip", run.clip, run.steps))[0])
@@ -111,7 +111,7 @@ def allowed_splits(run: Run) -> tuple[tuple[float, float], ...]:
 
 
 def curvature_may_change(run: Run) -> bool:
-    """Whether quadratic losses whose Hessian is another one at each step are a limit of losses that the run allows.
+    """Whether quadratic losses with a Hessian that changes with the step are a limit of losses that are allowed.
 
     One fixed loss gets there if a second coordinate tells the time (docs/proofs.md, "A loss with a clock"). All records move
     that coordinate, without bound, and their loss is no loss of linear scores.
@@ -143,7 +143,7 @@ class WorstCase:
 
 
 def greatest(function: Callable[[float], float], places: Sequence[float], most: int = 500) -> tuple[float, float]:
-    """The greatest value at these places, or near the best of them after `most` more looks; and where it is."""
+    """Return the greatest value, and its place, of a function at these places and near the best of them."""
     values = [function(place) for place in places]
     top = int(np.argmax(values))
     around = places[max(top - 1, 0)], places[min(top + 1, len(places) - 1)]
@@ -172,7 +172,7 @@ class Counts:
 
     @property
     def never_empty(self) -> Counts:
-        """Batches without any other record are left out, too."""
+        """Return the numbers without empty batches, whose probability is added to `left_out`."""
         if self.numbers[0] > 0:
             return self
         empty = float(self.probabilities[0])
@@ -188,11 +188,11 @@ class Counts:
         return (self.numbers * each + own, self.probabilities) if each else self.always(own)
 
     def averaged(self, others: float, own: float) -> Moves:
-        """The mean of `others` and of what the record does beyond them."""
+        """Moves of a mean: `others`, plus what the record does beyond them over the batch size."""
         return others + own / (self.numbers + 1), self.probabilities
 
     def unless_empty(self, move: float) -> Moves:
-        """An empty batch moves nothing."""
+        """Moves by `move`, or by nothing if the batch is empty."""
         if self.numbers[0] > 0 or move == 0:
             return self.always(move)
         empty = float(self.probabilities[0])

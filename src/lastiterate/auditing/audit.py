@@ -122,7 +122,7 @@ class Audit:
 
     @property
     def _found(self) -> list[str]:
-        """Both bounds, each in a line."""
+        """Lines with both bounds."""
         return worded(
             "audit_bounds",
             epsilon=self.epsilon,
@@ -185,7 +185,7 @@ def _trained(train: Train, jobs: Sequence[tuple[Any, int]], workers: int | None)
 
 
 def _parts(count: int) -> list[range]:
-    """After each of them it is said how many are done."""
+    """Split the runs into parts after which progress is reported."""
     size = -(-count // _CHUNKS)
     return [range(first, min(first + size, count)) for first in range(0, count, size)]
 
@@ -217,7 +217,7 @@ def _flat(iterates: list[Any]) -> Floats:
 
 
 def _judged(one: Floats, two: Floats, learning: int, delta: float, confidence: float) -> Audit:
-    """Both rates at every threshold hold together, but for the doubt; so the best threshold may be chosen."""
+    """Return the best bound over all thresholds, whose rates hold together with this confidence."""
     thresholds = _thresholds(one[:learning], two[:learning])
     counted = len(one) - learning
     doubt = (1 - confidence) / (2 * len(thresholds))
@@ -235,7 +235,7 @@ def _judged(one: Floats, two: Floats, learning: int, delta: float, confidence: f
 
 
 def _thresholds(one: Floats, two: Floats) -> list[float]:
-    """Half-way between both data sets, and where one of them is rarely met."""
+    """Thresholds half-way between both data sets, and where one of them is rarely met."""
     middle = (float(np.median(one)) + float(np.median(two))) / 2
     rare = [float(np.quantile(two, share)) for share in _QUANTILES]
     return [middle, *rare, *(float(np.quantile(one, 1 - share)) for share in _QUANTILES)]
@@ -245,12 +245,12 @@ def _thresholds(one: Floats, two: Floats) -> list[float]:
 
 
 def rate_above(hits: int, trials: int, doubt: float) -> float:
-    """The rate is at least this, but for a probability of `doubt`."""
+    """Lower confidence bound on a rate, exceeded with probability at most `doubt`."""
     return 0.0 if hits == 0 else float(betaincinv(hits, trials - hits + 1, doubt))
 
 
 def rate_below(hits: int, trials: int, doubt: float) -> float:
-    """The rate is at most this, but for a probability of `doubt`."""
+    """Upper confidence bound on a rate, violated with probability at most `doubt`."""
     return 1.0 if hits == trials else 1 - rate_above(trials - hits, trials, doubt)
 
 
@@ -262,7 +262,7 @@ class Rates:
     false_alarms: float
 
     def epsilon(self, delta: float) -> float:
-        """true ≤ e^ε·false + δ, and the same of the opposite answers, in which both change their roles."""
+        """Smallest ε at which true ≤ e^ε·false + δ, for the test and for its opposite."""
         forwards = _log_ratio(self.true_alarms - delta, self.false_alarms)
         return max(forwards, _log_ratio(1 - self.false_alarms - delta, 1 - self.true_alarms), 0.0)
 

@@ -170,7 +170,7 @@ class Chain:
 
     @property
     def _first(self) -> Floats:
-        """The law of the start: split between two points, so that its mean is right."""
+        """Law of the start, split between two points so that its mean is right."""
         points, mass = self.points, np.zeros(self.cells + 2)
         above = min(int(np.searchsorted(points, self.start, side="right")), self.cells + 1)
         share = (self.start - points[above - 1]) / (points[above] - points[above - 1])
@@ -189,7 +189,7 @@ class Chain:
         return self._one_by_one(start, steps) if self.per_epoch == 1 else self._by_epochs(start, steps, self._one_epoch)
 
     def _by_places(self, start: Floats, kernels: list[GridKernel]) -> Floats:
-        """The average over the places that the record may have in every epoch; after the end of a short run it has none."""
+        """Average the law over the places of the record in an epoch; past the end of a short run it has none."""
         total, left = np.zeros_like(start), 1.0
         for place, hazard in enumerate([*self.hazard[: self.per_epoch].tolist(), 1.0]):
             if left * hazard > 0:
@@ -214,7 +214,7 @@ class Chain:
         return mass
 
     def _one_by_one(self, mass: Floats, steps: list[_Step]) -> Floats:
-        """Whether a batch has the record does not depend on the batches before."""
+        """Return the law after steps at which the record is used independently of the steps before."""
         for (kernel, hazard), alike in groupby(steps):
             count = sum(1 for _ in alike)
             if hazard == 0:
@@ -225,14 +225,14 @@ class Chain:
         return mass
 
     def _one_epoch(self, unseen: Floats, steps: list[_Step]) -> Floats:
-        """Mass that has not met the record in this epoch is kept apart from mass that has."""
+        """Return the law after an epoch in which the record is used once; mass is split by whether it was."""
         seen = none = np.zeros_like(unseen)
         for kernel, hazard in steps:
             unseen, seen = kernel((1 - hazard) * unseen, none), kernel(seen, hazard * unseen)
         return unseen + seen
 
     def _after_many(self) -> Floats:
-        """All steps alike: a power of one matrix."""
+        """Laws after equal steps, by powers of one matrix."""
         hazard = float(self.hazard[0])
         without, *within = (self._matrix(step, float(self.noise[0])) for step in self._maps)
         powers = [np.linalg.matrix_power((1 - hazard) * without + hazard * one, len(self.noise)) for one in within]
@@ -255,7 +255,7 @@ class Chain:
         return Convolution(moves, noise / width, self.cells)
 
     def _matrix(self, step: Map, noise: float) -> Floats:
-        """A map that moves all places alike moves all cells alike: then one row has all that is to be known of them."""
+        """Transition matrix of a step; a map that moves all places alike needs one row only."""
         edges, points = np.linspace(self.low, self.high, self.cells + 1), self.points
         moves = branches(step, points)
         ends, inner = [0, -1], slice(1, -1)
@@ -275,7 +275,7 @@ class Chain:
 
 
 def _rows_alike(row: Floats, cells: int) -> Floats:
-    """All inner rows from one that is twice as long: each is a part of it, and what is beyond adds up at the ends."""
+    """Return all rows of a transition that moves all cells alike from one row that is twice as long."""
     starts = np.arange(cells - 1, -1, -1)
     inner = sliding_window_view(row[1:-1], cells)[starts]
     below, above = np.cumsum(row[:-1]), np.cumsum(row[:0:-1])[::-1]
@@ -306,12 +306,12 @@ def _one_per_step(name: str, values: Any, within: Interval) -> Floats:
 
 
 def iid_hazard(rate: float, steps: int) -> Floats:
-    """Batches that are drawn afresh at each step."""
+    """Probability that the record is used at each step, for batches drawn afresh."""
     return np.full(steps, rate)
 
 
 def shuffled_hazard(per_epoch: int, steps: int, last: float = 1.0) -> Floats:
-    """A new order each epoch: the record's place is uniform among those left, of which the last has `last` of a batch."""
+    """Probability of use at each step given no use in the epoch before; `last`: size of the last batch."""
     place = np.arange(steps) % per_epoch
     return np.where(place == per_epoch - 1, 1.0, 1.0 / (per_epoch - 1 + last - np.minimum(place, per_epoch - 2)))
 
@@ -346,7 +346,7 @@ def interval_width(run: Run) -> float | None:
 
 
 def chain_of(run: Run, maps: tuple[Map, Map, Map], half: float, noise: Floats, **more: Any) -> Chain:
-    """The record's turns are those of the run's batches."""
+    """Return the chain of a run with these maps and the turns of its batches."""
     batches, count = run.batches, run.steps
     every = batches.per_epoch if batches.shuffled else 1
     hazard = shuffled_hazard(every, count) if batches.shuffled else batches.inclusion(count)
@@ -355,12 +355,12 @@ def chain_of(run: Run, maps: tuple[Map, Map, Map], half: float, noise: Floats, *
 
 
 def refined(chain: Chain) -> Chain:
-    """Cells that are narrow beside the noise."""
+    """Return the chain on cells that are narrow beside the noise."""
     return chain.on(max(_COARSE_GRID, min(_MOST_GRID_CELLS, _wanted(chain))))
 
 
 def rough(chain: Chain) -> Chain:
-    """Good enough to see which of two chains costs more."""
+    """Return the chain on few cells, enough to compare two chains."""
     return chain.on(max(_ROUGH, min(_COARSE_GRID, _wanted(chain))))
 
 

@@ -133,7 +133,7 @@ class FilteredLaws:
     split: tuple[float, float] = (0.5, -0.5)
 
     def delta_with_error(self, epsilons: Floats) -> tuple[Floats, Floats]:
-        """δ(ε), and nothing: what is computed is a lower bound."""
+        """Return a lower bound on δ(ε), and 0 as its error."""
         if not as_known(self.batches):
             return self._mixed(epsilons), np.zeros_like(epsilons)
         every = self.batches.per_epoch if self.batches.passes else 1
@@ -158,7 +158,7 @@ class FilteredInstance:
 
 
 def random_update(source: np.random.Generator) -> tuple[Optimizer, Released]:
-    """Momentum of some kind, an average of some kind, or both."""
+    """Draw an optimiser and a release: momentum, an average, or both."""
     momentum = float(source.choice([0.3, 0.7, 0.9, 0.97]))
     heavy = SGD(momentum=momentum)
     optimizers = (PLAIN, heavy, replace(heavy, nesterov=True), replace(heavy, dampening=0.5))
@@ -170,7 +170,7 @@ def random_update(source: np.random.Generator) -> tuple[Optimizer, Released]:
 def filtered_process(
     batches: Batches, steps: int, push: float, noise: float, optimizer: Optimizer, released: Released, bend: object
 ) -> Process:
-    """Such a run on losses whose curvature, times the step size, lies in `bend`: its middle, and half its width."""
+    """Process of a filtered run whose curvature times step size lies in `bend`: its middle, and half its width."""
 
     def alike(value: float) -> Floats:
         return np.broadcast_to(np.float64(value), steps)
@@ -184,7 +184,7 @@ def filtered_process(
 
 
 def smooth_steps(steps: int, middle: float, half: float, movement: float, turning: float) -> Smooth:
-    """Pushes that turn so fast, gradients that move the iterate so far; one dimension, no decay."""
+    """Facts on smooth steps in one dimension without decay, with this turning of pushes and movement by gradients."""
     center, radius, way, nothing = (
         np.broadcast_to(np.float64(one), steps) for one in (1 - middle, half, movement, 0.0)
     )
@@ -192,7 +192,7 @@ def smooth_steps(steps: int, middle: float, half: float, movement: float, turnin
 
 
 def random_filtered(source: np.random.Generator, most_steps: int = 120) -> FilteredInstance:
-    """Full batches and passes of all kinds, any curvature within its range, also weakly convex ones and oscillating ones."""
+    """Draw a filtered run: full batches or passes of any kind, curvature that may be negative or large."""
     steps, push = int(source.integers(1, most_steps)), float(10 ** source.uniform(-1.5, 0.3))
     every = int(source.choice([1, 2, 3, 5, 8]))
     low, wide = float(source.choice([0.0, 0.0, 0.05, -0.01, 0.3])), float(10 ** source.uniform(-3, -0.3))
@@ -215,7 +215,7 @@ def random_filtered(source: np.random.Generator, most_steps: int = 120) -> Filte
 def scheduled_instance(
     source: np.random.Generator, most_steps: int = 120, adjacency: Adjacency = REPLACE_ONE, bins: bool = False
 ) -> FilteredInstance:
-    """Plain steps whose size, noise and clip change: any batches, or `bins` alone, smaller last ones and cut epochs too."""
+    """Draw a run of plain steps with changing size, noise and clip, on any batches, or on balls and bins alone."""
     batches = _bins(source) if bins else _any_batches(source, adjacency)
     every, steps = batches.per_epoch, int(source.integers(1, min(most_steps, _MORE)))
     if batches.random:

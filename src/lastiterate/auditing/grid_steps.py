@@ -94,12 +94,12 @@ class GridKernel(Protocol):
         """Return the masses of both laws after a batch without the record and after one with it."""
 
     def idle(self, mass: Floats, count: int) -> Floats:
-        """After so many batches without the record."""
+        """Return the mass after `count` batches without the record."""
 
 
 @dataclass(frozen=True, eq=False)
 class Matrices:
-    """The transition of every map, in full: as precise in the tails as elsewhere."""
+    """Kernel by full transition matrices, as precise in the tails as elsewhere."""
 
     without: Floats
     record: Floats
@@ -120,7 +120,7 @@ class Matrices:
 
 
 class Convolution:
-    """Mass goes to places in units of a cell, split between the two whole numbers around, and is spread by the noise.
+    """Kernel by convolution: mass is split between the two cells around each place and spread by the noise.
 
     `moves`: for each of the three maps the places it may lead to, with their probabilities.
     """

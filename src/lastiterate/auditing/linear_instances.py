@@ -82,7 +82,7 @@ def _together(run: Run) -> int:
 
 
 def clipped_gaussians(run: Run, delta: float, releases: tuple[int, ...]) -> Iterator[tuple[float, WorstCase]]:
-    """The others' gradients are those of quadratic losses up to their bound, which iterates hardly ever reach."""
+    """Yield lower bounds on ε where others have quadratic losses up to a bound that iterates hardly ever reach."""
     hessians = clipped_hessians(run)
     if hessians is None or not as_known(run.batches) or math.isfinite(run.domain.diameter) or run.steps > _MOST_CLIPPED:
         return
@@ -113,7 +113,7 @@ def _leaving(run: Run, hessian: float) -> float:
 
 
 def as_known(batches: Batches) -> bool:
-    """Whether it is known which batches have the record, and how much it counts in them."""
+    """Whether the batches that hold the record, and its weight in them, are known."""
     once = batches.shuffled and batches.per_epoch == 1
     if batches.own_mean:
         return False
@@ -276,7 +276,7 @@ def _dropping(lowest: Floats, highest: Floats, kept: float) -> Floats:
 
 
 def _steps(run: Run) -> tuple[QuadraticSteps, QuadraticSteps] | None:
-    """The steps with the lowest slopes, not below 0, and with the highest."""
+    """Return the steps with the lowest slopes, at least 0, and with the highest; None if slopes may not change."""
     if run.steps > _MOST_CHANGING_STEPS or not curvature_may_change(run):
         return None
     lowest, highest = steps_of(run, run.loss.smoothness), steps_of(run, run.loss.curvature)

@@ -62,7 +62,7 @@ def named_instance(run: Run, delta: float, releases: tuple[int, ...], members: t
 
 
 def worst_instance(run: Run, delta: float, releases: tuple[int, ...]) -> LowerBound:
-    """The greatest ε at `delta` of the instances that belong to the run; after `releases` steps iterates leave as well."""
+    """Return the largest lower bound on ε over all instances; iterates after `releases` steps are released, too."""
     found = [LowerBound(0.0, delta, _NONE)]
     if run.prior_mu:
         found.append(LowerBound(epsilon_of(run, 0.0, delta), delta, _BEFOREHAND))

@@ -112,7 +112,7 @@ def _mu_of_part(steps: QuadraticSteps, seen: Floats, first: int, last: int) -> f
 
 
 def _mu_alike(steps: QuadraticSteps, every: int, count: int) -> float:
-    """The record's turns are `every` steps apart, counted from the end."""
+    """μ of equal steps if the record is used every `every` steps, counted from the end."""
     factor, turns = float(steps.factor[0]), -(-count // every)
     gap = abs(geometric_sum(factor**every, turns)) * float(steps.push[0])
     return gap / (float(steps.noise[0]) * math.sqrt(geometric_sum(factor**2, count)))
@@ -134,7 +134,7 @@ class Simulation:
     half_width: float
 
     def train(self, record: float, seed: int) -> float:
-        """The last iterate, step by step."""
+        """Return the last iterate of a training with this record and seed."""
         source = np.random.default_rng(seed)
         seen = self._seen(source)
         pushes = np.where(seen, record * self.steps.push, 0.0) + self.steps.noise * source.standard_normal(self.count)
@@ -144,7 +144,7 @@ class Simulation:
         return iterate
 
     def _seen(self, source: np.random.Generator) -> NDArray[np.bool_]:
-        """Whether each step's batch has the record; in a fixed order, the record that the last step sees."""
+        """Draw whether each step uses the record; in a fixed order, a record that the last step uses."""
         per_epoch, steps = self.batches.per_epoch, np.arange(self.count)
         if self.batches.shuffled:
             places = self._places(source, -(-self.count // per_epoch))
@@ -160,7 +160,7 @@ class Simulation:
 
 
 def simulation(run: Run) -> Simulation:
-    """The run on losses as flat as they may be; with projection on an interval, if there is a domain."""
+    """Return a simulation of the run on the flattest losses, projected onto an interval if there is a domain."""
     hessians = allowed_hessians(run)
     bounded = math.isfinite(run.domain.diameter)
     if hessians is None or run.batches.own_mean or (bounded and run.prox is not None):

@@ -104,7 +104,7 @@ class Pushed:
 
     @property
     def _cells(self) -> int:
-        """Narrow beside the deviation, or frequencies that matter would be left out."""
+        """Number of cells, narrow beside the deviation so that no relevant frequency is left out."""
         low, high = self._ends
         return math.ceil((high - low) / self.pushes.deviation * _PER_DEVIATION)
 

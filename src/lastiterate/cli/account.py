@@ -49,7 +49,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def answer(options: argparse.Namespace) -> int:
-    """The report comes first: what cannot be written afterwards does not lose it."""
+    """Print the account, before anything that may fail to be written beside it."""
     run = read_run(options.run)
     found: Report | RecordReport
     if options.each and (options.group is not None or options.group_records):

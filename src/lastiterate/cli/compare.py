@@ -33,7 +33,7 @@ def answer(options: argparse.Namespace) -> int:
 
 
 def _applicable(report: Report) -> Iterator[str]:
-    """The least epsilon first, then what no theorem can be below."""
+    """Yield the lines of the theorems that apply, least ε first, and of the lower bound."""
     yield f"epsilon at delta = {report.delta:g}, {report.unit}"
     yield from ("", f"{'epsilon':>12}  {'ratio to best':>13}  theorem")
     for guarantee, epsilon in zip(report.guarantees, report.epsilons, strict=True):

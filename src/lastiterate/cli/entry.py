@@ -40,7 +40,7 @@ def _written(arguments: Sequence[str]) -> int:
 
 
 def _parsed(arguments: Sequence[str]) -> Namespace:
-    """The module of the command is loaded here, with what it needs."""
+    """Parse the arguments, which loads the module of the command."""
     with ending_at_once():
         from lastiterate.cli.parser import parsed
 

@@ -35,13 +35,13 @@ class Parser(argparse.ArgumentParser):
             self.error(str(error), str(value), action.choices or ())
 
     def _print_message(self, message: str, file: Any = None) -> None:
-        """argparse keeps it to itself if the help cannot be written."""
+        """Print the help; unlike argparse, raise an error if it cannot be written."""
         if (stream := file or sys.stderr) is not None:
             stream.write(printable(message))
 
 
 class Version(argparse.Action):
-    """Looked up when it is asked for: the list of installed packages takes a while to read."""
+    """Print the version, looked up only on request, since the list of packages takes a while to read."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> NoReturn:
         from importlib.metadata import version

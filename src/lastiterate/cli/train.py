@@ -63,7 +63,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def answer(options: argparse.Namespace) -> int:
-    """scikit-learn is loaded here only."""
+    """Train a model on a table; scikit-learn is loaded only here."""
     try:
         with ending_at_once():
             from lastiterate.estimators.command import train_table
@@ -84,7 +84,7 @@ def answer(options: argparse.Namespace) -> int:
 
 
 def _model_written(options: argparse.Namespace, content: dict[str, Any]) -> int:
-    """A model that cannot be written is printed: its budget is spent, so it must not be lost."""
+    """Write the model, or print it if that fails: its budget is spent, so it must not be lost."""
     text = json.dumps(finite(content), indent=2) + "\n"
     code = written(options, Extra(options.write, lambda path: write_text(path, text), "written_model"))
     if code and not options.json:

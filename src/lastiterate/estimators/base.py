@@ -105,7 +105,7 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
 
     @abstractmethod
     def _loss(self, shape: DataShape, way: Way, l2: float) -> Loss:
-        """The facts of the loss, for prepared rows; where steps are hidden it has to be convex, and is clipped by itself."""
+        """Return the loss for prepared rows; if steps are hidden it is convex and clips by itself."""
 
     def _spending(self, mu: float) -> PreparationBudget:
         """Return the part of the budget for what is learnt before training."""
@@ -126,7 +126,7 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
         return 1
 
     def _validated(self, features: Any, targets: Any, **checks: Any) -> tuple[Floats, Any]:
-        """Dense features and one target for each row, as scikit-learn has them."""
+        """Return dense features and one target for each row, checked as scikit-learn does."""
         check_unmasked(features)
         rows, wanted = validate_data(self, features, targets, dtype=FLOATS, accept_sparse="csr", **checks)
         return dense(rows), column_or_1d(wanted)
@@ -168,7 +168,7 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
         return self._split(trained.weights, shape)
 
     def _mark(self, leaks: Iterable[Fact]) -> None:
-        """Set what was found wrong with this fit, which its report states."""
+        """Store what was found wrong with this fit, which its report states."""
         self.leaks_ = tuple(leaks)
         self.private_ = not self.leaks_
 
@@ -197,14 +197,14 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
     def _learnt(
         self, rows: ShortRows, shape: DataShape, plan: Plan, spending: PreparationBudget, source: Source
     ) -> Preparation:
-        """Rows are centred only where there is an intercept to make up for it."""
+        """Return the learnt preparation; rows are centred only if an intercept makes up for it."""
         if spending.features is None:
             return only_scaled(shape.features, shape.feature_norm)
         private = PrivateRows(rows.pieces, len(rows), shape.feature_norm, self._adjacency())
         return private.learnt(spending.features, _REACH[plan.way], source, centred=bool(shape.constant))
 
     def _split(self, weights: Floats, shape: DataShape) -> Floats:
-        """Coefficients of the features as they were given; the intercept is set aside."""
+        """Return coefficients for the features as given, and store the intercept."""
         rows = np.atleast_2d(weights.T)
         coefficients, constant = self.preparation_.in_features(rows[:, : shape.features])
         self.intercept_ = constant + (rows[:, -1] * shape.constant if shape.constant else 0.0)

@@ -63,7 +63,7 @@ def _check(options: argparse.Namespace) -> None:
 
 
 def _check_labels(options: argparse.Namespace, table: Table) -> None:
-    """A column of measurements has as many labels as values."""
+    """Raise an error for a column with so many labels that it looks like measurements."""
     labels = len(set(table.target)) if options.model not in REGRESSIONS and not options.classes else 0
     if labels > _MOST_LABELS:
         raise InvalidInput("train_many_labels", target=options.target, labels=labels)
@@ -151,7 +151,7 @@ _LARGEST = 1e100
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """Named features, and the target as it is written."""
+    """A table of named features, with the target as it is written."""
 
     names: tuple[str, ...]
     features: Floats
@@ -168,7 +168,7 @@ class Table:
 
 
 def read_table(path: str, target: str) -> Table:
-    """The columns other than `target` become features, in their order. Files that end in .parquet are read as such."""
+    """Read a table from a .csv or .parquet file; the columns other than `target` become features."""
     return _read_parquet(path, target) if path.lower().endswith(".parquet") else _read_csv(path, target)
 
 
@@ -191,7 +191,7 @@ def _read_parquet(path: str, target: str) -> Table:
 
 
 def _column(path: str, name: str, values: list[Any]) -> Floats:
-    """Numbers, and true and false as 1 and 0."""
+    """Return a column as numbers, with true and false as 1 and 0."""
     for place, one in enumerate(values):
         if not isinstance(one, int | float) or not abs(one) < _LARGEST:
             raise InvalidInput("table_cell", path=path, unit="record", at=place + 1, column=name, got=f"{one!r:.60}")
@@ -254,7 +254,7 @@ _ROWS = 1000
 def warning_of_one_class(
     model: PrivateLinearModel, scales: PublicScales, public: Floats | None, where: str
 ) -> str | None:
-    """A sentence, if the model has one answer for all `public` rows, or for rows drawn in place of them."""
+    """Return a warning if the model has one answer for all `public` rows, or for random rows instead."""
     rows = _drawn(model, scales) if public is None else public
     answers = set(np.asarray(model.predict(rows)).tolist())
     if len(answers) > 1 or len(rows) < 2:
@@ -264,7 +264,7 @@ def warning_of_one_class(
 
 
 def _drawn(model: PrivateLinearModel, scales: PublicScales) -> Floats:
-    """Within public bounds, or around the centre that was released, as far as its scale."""
+    """Draw rows within public bounds, or around the released centre as far as its scale."""
     source, width = np.random.default_rng(0), len(scales.half)
     if scales.bounded.all():
         return source.uniform(-1.0, 1.0, (_ROWS, width))
@@ -282,7 +282,7 @@ _Range = tuple[float, float]
 
 @dataclass(frozen=True, eq=False)
 class PublicScales:
-    """A column x is trained on as (x − middle)/half; `bounded` ones are cut to [−1, 1]."""
+    """Public scales: a column x is trained on as (x − middle)/half; `bounded` ones are cut to [−1, 1]."""
 
     middle: Floats
     half: Floats

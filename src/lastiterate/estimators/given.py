@@ -64,7 +64,7 @@ def seed_of(random_state: Any, leaks: Leaks) -> int | None:
 
 
 def warn_of_longer(norms: Floats, most: float) -> None:
-    """Rows that are longer than this are scaled down to it."""
+    """Warn of rows that are longer than `most` and are scaled down to it."""
     count = count_longer(norms, most)
     if count:
         said = worded("rows_shortened", count=count, rows=len(norms), norm=most)
@@ -85,7 +85,7 @@ def adjacency_of(adjacency: Adjacency | str | None) -> Adjacency:
 
 
 def say_if_counted(adjacency: Adjacency, records: int, leaks: Leaks) -> None:
-    """Whether a record is there or not, the number of records tells; and sums are divided by it."""
+    """Add to the leaks that the number of records is used, which tells whether a record is there."""
     if adjacency is ADD_OR_REMOVE_ONE:
         leaks.say(fact("records_counted", records=records))
 
@@ -152,7 +152,7 @@ def _unknown_callers() -> Iterator[tuple[str, bool]]:
 
 
 def _owner(frame: FrameType) -> Any:
-    """The object with a `fit` whose method the frame executes; None if it is no such method."""
+    """Return the object with a `fit` whose method the frame executes; None if it is no such method."""
     code = frame.f_code
     first = frame.f_locals.get(code.co_varnames[0]) if code.co_argcount else None
     return first if callable(getattr(type(first), "fit", None)) and hasattr(type(first), code.co_name) else None

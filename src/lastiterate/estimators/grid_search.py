@@ -192,7 +192,7 @@ class PrivateGridSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[mi
         return self._best().classes_
 
     def _rows(self, X: Any) -> Any:
-        """Without names of columns, as trials see them."""
+        """Return the rows without names of columns, as trials see them."""
         check_is_fitted(self)
         return validate_data(self, X, reset=False, dtype=FLOATS, accept_sparse="csr")
 

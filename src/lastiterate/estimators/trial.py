@@ -36,7 +36,7 @@ _FEW = 10  # rows, which show how many columns a pipeline hands on
 
 
 def model_of(estimator: Any) -> PrivateLinearModel:
-    """The private estimator itself, or the one that a pipeline ends in."""
+    """Return the private estimator itself, or the one that a pipeline ends in."""
     *_, last = _along(estimator)
     if not isinstance(last, PrivateLinearModel):
         raise InvalidInput("search_estimator_kind", field="estimator", got=type(last).__name__)
@@ -49,14 +49,14 @@ def prefix_of(estimator: Any) -> str:
 
 
 def _along(estimator: Any) -> Iterator[Any]:
-    """A pipeline, the pipeline at its end, and so on to the model."""
+    """Yield a pipeline, the pipeline at its end, and so on to the model."""
     yield estimator
     if type(estimator) is Pipeline:
         yield from _along(estimator.steps[-1][1])
 
 
 def trial_of(estimator: Any, setting: dict[str, Any], decided: tuple[str, ...] = ()) -> Any:
-    """A fresh trial with this setting; `decided` are names that belong to the search."""
+    """Return a fresh trial with this setting; `decided` are names that belong to the search."""
     trial, prefix = clone(estimator), prefix_of(estimator)
     known = {name for name in trial.get_params(deep=bool(prefix)) if "__" in name or not prefix}
     for name in setting:
@@ -66,7 +66,7 @@ def trial_of(estimator: Any, setting: dict[str, Any], decided: tuple[str, ...] =
 
 
 def check_trial(trial: Any) -> None:
-    """Whatever a trial needs to know is given, and nothing is learnt or kept outside its guarantee."""
+    """Raise an error if a trial lacks a setting, or learns or keeps anything outside its guarantee."""
     model, upstream = model_of(trial), upstream_of(_pipelines(trial))
     if upstream.others:
         raise InvalidInput("search_learning_step", field="estimator", steps=upstream.others)
@@ -92,7 +92,7 @@ def _pipelines(trial: Any) -> list[Any]:
 
 
 def private_parts_of(trial: Any) -> list[Any]:
-    """The private model of a trial, and the private steps before it."""
+    """Return the private model of a trial, and the private steps before it."""
     return [model_of(trial), *upstream_of(_pipelines(trial)).private]
 
 
@@ -122,7 +122,7 @@ _GRID = 2.0**20  # steps of an error
 
 
 class Validation(ABC):
-    """`training` are the rows that trials are trained on."""
+    """A way to score trials; `training` are the rows that they are trained on."""
 
     training: Any
 
@@ -198,7 +198,7 @@ def _ranked(score: float) -> float:
 
 
 def validation_of(given: Any, scoring: Any, estimator: Any, data: tuple[Any, Any], source: Source) -> Validation:
-    """Public records as they were given, or a share of the private ones, drawn independently of them."""
+    """Return a validation on given public records, or on a random share of the private ones."""
     if isinstance(given, Real) and not isinstance(given, bool):
         noisy = "accuracy" if is_classifier(estimator) else "neg_mean_absolute_error"
         if scoring not in (None, noisy):

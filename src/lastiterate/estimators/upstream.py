@@ -98,7 +98,7 @@ def _steps_before_this_fit() -> Iterator[Any]:
 
 
 def _parts(step: Any) -> Iterator[Any]:
-    """A step, or those inside it; what is passed through or dropped is none."""
+    """Yield a step, or those inside it, without what is passed through or dropped."""
     if isinstance(step, Pipeline):
         inside = [one for _, one in step.steps]
     elif isinstance(step, FeatureUnion):
@@ -114,7 +114,7 @@ def _parts(step: Any) -> Iterator[Any]:
 
 
 def _learns(step: Any) -> bool:
-    """Whether a step may have learnt from the records: everything but what is known not to."""
+    """Whether a step may have learnt from the records, which is assumed unless it is known not to."""
     if isinstance(step, EachRow | PrivatePreparation):
         return type(step) not in (EachRow, PrivatePreparation)
     if not type(step).__module__.startswith("sklearn."):

@@ -195,7 +195,7 @@ class Release:
 
 
 def released(value: Any, noises: Sequence[tuple[NoiseLaw, float]], source: Source, factor: float = 1.0) -> Release:
-    """factor·value with these noises, rounded to a public grid: its law is exact."""
+    """Release factor·value with these noises, rounded to a public grid; its law is exact."""
     return Release(leaves(checked_value(value), noises, source, factor), source.private)
 
 
@@ -222,5 +222,5 @@ LEAST = 1e-300  # what rounds to 0 is not perfect privacy
 
 
 def gaussian(mu: float) -> GaussianDP:
-    """μ-GDP, rounded up, and never perfect privacy."""
+    """Return μ-GDP with μ rounded up and above 0."""
     return GaussianDP(max(up(mu), LEAST))

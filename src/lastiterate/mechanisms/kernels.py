@@ -153,7 +153,7 @@ class FiniteKernel(Kernel):
         return Mixing(self.dobrushin, self._curve, self.doeblin, self.ultra_mixing)
 
     def _curve(self, epsilons: Floats) -> Floats:
-        """γ(ε) by chords in e^ε between points where it is exact: it is convex there; beyond the last, what it is there."""
+        """Upper bound on γ(ε) by chords in e^ε between exact points, where it is convex; constant beyond the last."""
         known, values = self._table
         return up(np.interp(np.exp(np.minimum(epsilons, _LARGEST)), np.exp(known), values))
 
@@ -175,7 +175,7 @@ class FiniteKernel(Kernel):
 
     @cached_property
     def _farthest(self) -> float:
-        """Beyond the largest log ratio of two entries of one column nothing changes any more."""
+        """Largest log ratio of two entries of one column, beyond which γ(ε) is constant."""
         greatest, least = self.matrix.max(axis=0), np.where(self.matrix > 0, self.matrix, np.inf).min(axis=0)
         reached = greatest > 0
         with np.errstate(over="ignore"):
@@ -306,14 +306,14 @@ class Amplified(Notion):
         }
 
     def _by_curve(self, epsilons: Floats, before: Floats) -> Floats:
-        """0 stays 0; a smaller ε̃ is on the safe side."""
+        """δ by the whole curve at ε̃, rounded down to the safe side; 0 stays 0."""
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             lifted = down(np.log1p(np.expm1(np.minimum(epsilons, _LARGEST)) / before))
         reached = self.mixing.curve(np.where(np.isfinite(lifted), lifted, _LARGEST))
         return np.where(before > 0, np.minimum(up(before * reached), 1.0), 0.0)
 
     def _after_lift(self, epsilons: Floats, gamma: float, bound: Callable[[Floats, Floats, float], Floats]) -> Floats:
-        """The clause at an ε that it turns into this one, or into a little less, which is worse."""
+        """δ by a clause at the ε that it maps to this one, or to a little less, which is worse."""
         if gamma >= 1:
             return np.ones_like(epsilons)
         if gamma == 0:

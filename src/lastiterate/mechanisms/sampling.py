@@ -128,7 +128,7 @@ def langevin(
 
 @dataclass(frozen=True, eq=False)
 class _Potential(Objective):
-    """The user's own gradient, of all records together."""
+    """Objective with the user's own gradient of all records together."""
 
     gradient: Gradient
 

@@ -97,7 +97,7 @@ def _saved(name: str, value: Any) -> bytes:
 
 
 def _key_in(path: str | Path) -> bytes:
-    """32 bytes, which only the owner of the file can read."""
+    """Return the 32 bytes of a key; a new file for them is readable by its owner alone."""
     try:
         made = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
     except FileExistsError:
@@ -143,7 +143,7 @@ def disagreement(digests: dict[str, str], model: Any = None, data: Any = None, k
 
 
 def _existing(key: str | Path | None) -> str | Path | None:
-    """A new key says nothing about an old report."""
+    """Return the file of a key, which must exist: a new key says nothing about an old report."""
     if key is not None and not Path(key).is_file():
         raise InvalidInput(f"{key} cannot be read: there is no such file.", field="data_key")
     return key

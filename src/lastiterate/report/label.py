@@ -190,7 +190,7 @@ def _public(claimed: Claimed) -> str:
 
 
 def _checked_statement(stated: Any, proved: dict[str, Fields]) -> dict[str, Fields]:
-    """Known fields, with a text or a list of texts in each, and none that the certificate fills."""
+    """Return the owner's statement if its fields are known, hold texts, and are not filled by the certificate."""
     for section, groups in _entries("stated", stated, FIELDS):
         for group, content in _entries(section, groups, FIELDS[section]):
             fields = FIELDS[section][group]
@@ -230,7 +230,7 @@ THEOREMS = {theorem.name: theorem for theorem in ALL}
 
 @dataclass(frozen=True, eq=False)
 class Claimed:
-    """A certificate and its claim; `verify` checks that it proves it."""
+    """The claim of a certificate; whether the certificate proves it is for `verify` to check."""
 
     certificate: dict[str, Any]
 
@@ -262,7 +262,7 @@ class Claimed:
 
     @property
     def releases(self) -> list[int]:
-        """The steps after which checkpoints were released."""
+        """Steps after which checkpoints were released."""
         return list(self.certificate["claim"]["releases"])
 
     @cached_property
@@ -280,7 +280,7 @@ class Claimed:
         return described(self.run)
 
     def refusals(self, names: list[str]) -> list[str]:
-        """Why these theorems say nothing of the run."""
+        """Return why these theorems do not apply to the run."""
         process = at_their_places(released(self.run.process, self.releases), self.members)
         return list(refusals([THEOREMS[name].refusal(process) for name in names], self.run.process.update.plain))
 
@@ -298,7 +298,7 @@ class Claimed:
 
     @property
     def members(self) -> tuple[int, ...]:
-        """The records of the person whom it is for, where they are named."""
+        """Records of the person whom the claim is for, if they are named."""
         return tuple(self.certificate["claim"]["unit"]["records"])
 
     @property

@@ -45,7 +45,7 @@ def page_of(sheet: ReportSheet) -> str:
 
 
 def _element(name: str, value: Any) -> str:
-    """Without a letter that could end the element, whatever the strings in it say."""
+    """Return a value as an element of JSON, escaped so that no string in it can end the element."""
     return f"{_ELEMENT.format(name)}{json.dumps(value).translate(_UNSAFE)}</script>"
 
 
@@ -74,7 +74,7 @@ _LONGEST = 160
 
 
 def checked_page(page: str, run: Run | None, called: str) -> Verdict:
-    """The certificate first, then what the page shows."""
+    """Check the certificate of a page first, and then what the page shows."""
     sheet = sheet_in(page)
     verdict = checked(sheet.certificate, run, called)
     if not verdict.accepted:
@@ -133,7 +133,7 @@ def _beyond(sheet: ReportSheet) -> Verdict | None:
 
 
 def _lines(page: str) -> list[str]:
-    """Mail and version control may have changed how lines end."""
+    """Return the lines of a page, whatever line ends mail or version control have left."""
     return page.lstrip("\ufeff").replace("\r\n", "\n").split("\n")
 
 
@@ -221,7 +221,7 @@ summary { cursor: pointer; font-weight: 600; }
 
 
 def framed(title: str, lines: Iterable[str]) -> str:
-    """A page of its own: no network, no scripts, no forms, this style alone."""
+    """Return a page of HTML that needs no network, scripts or forms, with this style alone."""
     allowed = base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'sha256-{allowed}'; base-uri 'none'; form-action 'none'"
     head = [

@@ -31,7 +31,7 @@ RATES = (0.0, 0.001, 0.002, 0.005, *(count / 100 for count in range(1, 100)), 1.
 
 @dataclass(frozen=True, eq=False)
 class ReportSheet:
-    """`shown` was computed when the report was written; `stated` and `digests` are the owner's words.
+    """Data of a page: `shown` was computed for it; `stated` and `digests` are the owner's words.
 
     There is no text but names of theorems, digests, and what is stated: no page can put in words what nothing proves.
     """
@@ -59,7 +59,7 @@ class ReportSheet:
 
     @property
     def record(self) -> dict[str, Any]:
-        """All but the certificate, as JSON could hold it."""
+        """Everything but the certificate, as JSON can hold it."""
         names = ("version", "date", "shown", "stated", "digests")
         return {"format": FORMAT} | {name: getattr(self, name) for name in names}
 
@@ -139,7 +139,7 @@ class ChartLine:
 
 
 def chart(title: str, across: str, upwards: str, curves: Sequence[ChartLine]) -> list[str]:
-    """Lines of HTML: the picture, and a key to its curves. All values are 0 or more."""
+    """Return lines of HTML: the picture, and a key to its curves. All values are 0 or more."""
     shown = [one for one in curves if len(one.drawn) > 1]
     widest = max((place for one in shown for place, _ in one.drawn), default=1.0)
     highest = max((height for one in shown for _, height in one.drawn), default=1.0) or 1.0
@@ -168,7 +168,7 @@ def _key(curves: Sequence[ChartLine]) -> str:
 
 @dataclass(frozen=True)
 class _Axes:
-    """Both from 0 to their last tick."""
+    """Axes of a chart, each from 0 to its last tick."""
 
     across: tuple[float, ...]
     upwards: tuple[float, ...]
@@ -197,7 +197,7 @@ class _Axes:
 
 
 def _ticks(highest: float) -> tuple[float, ...]:
-    """Round numbers from 0 to the first that is not below."""
+    """Return round numbers from 0 to the first that is not below `highest`."""
     rough = highest / _TICKS
     power = 10.0 ** math.floor(math.log10(rough))
     step = power * next(factor for factor in (1, 2, 2.5, 5, 10) if factor * power >= rough * (1 - 1e-9))

@@ -128,7 +128,7 @@ def _worst_case(report: Report) -> str:
 
 
 def _alternatives(report: Report) -> Iterator[str]:
-    """Other runs: never a claim about this one."""
+    """Yield alternatives: other runs, never a claim about this one."""
     if report.alternatives:
         yield (
             "Releasing only the last iterate helps little here. Each line is a different run, with the same neighbouring "
@@ -172,7 +172,7 @@ def _poisson_epsilon(report: Report) -> float | None:
 
 
 def refusals(inapplicable: Sequence[Inapplicable], plain: bool) -> Iterator[str]:
-    """Why theorems do not apply; those that no small change of the run would make apply are only counted."""
+    """Yield why theorems do not apply; those that no small change of the run would help are only counted."""
     near, counted = refusals_by_kind(inapplicable, plain)
     yield from (f"{one.theorem.name}: {one.because}." for one in near)
     for covered, count in counted.items():
@@ -180,7 +180,7 @@ def refusals(inapplicable: Sequence[Inapplicable], plain: bool) -> Iterator[str]
 
 
 def refusals_by_kind(inapplicable: Sequence[Inapplicable], plain: bool) -> tuple[list[Inapplicable], dict[str, int]]:
-    """Theorems whose assumptions the run could meet, and how many cover other batches or steps, or a single pass."""
+    """Return theorems that a small change would help, and how many cover other batches, steps or a single pass."""
     covered = [_other_runs(one, plain) for one in inapplicable]
     near = [one for one, other in zip(inapplicable, covered, strict=True) if other is None]
     return near, dict(Counter(other for other in covered if other is not None))

@@ -20,7 +20,7 @@ _INSIDE = 1 - 2.0**-46  # no rounding leads out of the ball again
 
 
 class Domain(ABC):
-    """A convex set, or everything; with the number of coordinates, where it is known. `kind` is its name in files."""
+    """A convex set or the whole space, with its dimension if that is known. `kind` is its name in files."""
 
     kind: ClassVar[str]
     dimension: int | None = None
@@ -31,7 +31,7 @@ class Domain(ABC):
 
     @abstractmethod
     def projected(self, point: Floats) -> Floats:
-        """The nearest point of the domain; balls and cubes are around 0."""
+        """Return the nearest point of the domain; balls and cubes are centred at 0."""
 
     @property
     def widest_interval(self) -> float:
@@ -140,7 +140,7 @@ class Prox(ABC):
 
     @abstractmethod
     def mapped(self, x: Floats, step_size: float) -> Floats:
-        """argmin of step_size·value(y) + ‖y − x‖²/2."""
+        """Return the proximal map: argmin of step_size·value(y) + ‖y − x‖²/2 over y."""
 
     def roundings(self, shape: tuple[int, ...]) -> float:
         """Rounding error of a step with this proximal map relative to one without."""
@@ -201,7 +201,7 @@ class NuclearNorm(Prox):
         return np.asarray((left * _soft(values, step_size * self.weight)) @ right).reshape(x.shape)
 
     def roundings(self, shape: tuple[int, ...]) -> float:
-        """A decomposition takes as many as it has rows and columns."""
+        """Rounding error of a singular value decomposition, in steps: one for each row and column."""
         return 1.0 + sum(shape)
 
 

@@ -27,7 +27,7 @@ _MOST_BYTES = 64 << 20  # certificates of long runs have some megabytes
 
 
 def read_run(path: str | Path) -> Run:
-    """The run described in a .toml or .json file."""
+    """Return the run described in a .toml or .json file."""
     file = checked_path(path)
     text = read_text(file)
     return run_from_text(text, str(file), toml=_is_toml(file))
@@ -41,7 +41,7 @@ def write_run(run: Run, path: str | Path) -> None:
 
 
 def read_text(path: str | Path) -> str:
-    """The text of a file, or one sentence that says why not."""
+    """Return the text of a file, or raise an error of one sentence that says why it cannot be read."""
     file = checked_path(path)
     try:
         with file.open("rb") as opened:
@@ -137,7 +137,7 @@ def _toml(value: Any) -> str:
 
 
 def _line_of(text: str, path: tuple[str, ...], toml: bool) -> int:
-    """The line on which the entry stands; the first one if it stands nowhere."""
+    """Return the line of an entry, or the first line if it is not found."""
     lines = text.splitlines()
     found = 0
     for depth, name in enumerate(path):
@@ -166,7 +166,7 @@ _KNOWN = (*_REQUIRED, *_OPTIONAL, "prior_mu", "user_records")
 
 
 class BadEntry(InvalidInput):
-    """An entry of a dictionary is wrong; `path` says which."""
+    """A wrong entry of a dictionary; `path` is its place."""
 
     def __init__(self, code: str, *, path: tuple[str, ...] = (), **values: Any) -> None:
         super().__init__(code, **values)
@@ -206,7 +206,7 @@ def run_to_dict(run: Run) -> dict[str, Any]:
 
 
 def run_from_dict(plain: Any) -> Run:
-    """The run that such a dictionary describes; an unknown, missing or wrong entry raises `BadEntry` with its path."""
+    """Return the run described by a dictionary; a wrong entry raises `BadEntry` with its path."""
     if not isinstance(plain, dict):
         raise BadEntry("run_not_table", got=type(plain).__name__)
     for name in plain:
@@ -231,7 +231,7 @@ def run_from_dict(plain: Any) -> Run:
 
 
 def _is_section(name: str, value: Any) -> bool:
-    """An optimiser may be given by its name alone."""
+    """Whether a value is a section; an optimiser may also be given by its name alone."""
     return name in SECTIONS and not (name == "optimizer" and isinstance(value, str))
 
 
@@ -264,7 +264,7 @@ def _check_entries(path: tuple[str, ...], kind: str, entries: dict[str, Any], kn
 
 
 def _lacking(path: tuple[str, ...], kind: str, error: TypeError) -> BadEntry:
-    """Python's own error names the arguments that are missing."""
+    """Return the error for missing arguments, which Python's own error names."""
     missing = str(error).split("argument")[-1].lstrip("s: ")
     return BadEntry("entries_lacking", path=path, of=path[-1], kind=kind, missing=missing)
 

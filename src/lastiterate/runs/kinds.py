@@ -111,5 +111,5 @@ SECTIONS = MappingProxyType(
 
 
 def kind_named(section: str, name: str) -> Kind | None:
-    """The kind with this name in files."""
+    """Return the kind with this name in files."""
     return next((kind for kind in SECTIONS[section] if kind.name == name), None)

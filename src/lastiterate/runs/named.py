@@ -14,11 +14,11 @@ Named = TypeVar("Named", bound=Callable[..., Any])
 
 
 class UnknownArgument(InvalidInput, TypeError):
-    """An argument that is not there: a `TypeError`, as Python raises, that says what to write instead."""
+    """Error for an unknown argument: a `TypeError`, as Python raises, that says what to write instead."""
 
 
 def names_arguments(made: Named, code: str = "unknown_argument") -> Named:
-    """Decorates a function, or a class that has its `__init__` already; `code` of the refusal."""
+    """Make a function, or a class with its own `__init__`, refuse unknown arguments with this `code`."""
     inner = made.__init__ if inspect.isclass(made) else made
     names = [name for name in inspect.signature(inner).parameters if name != "self"]
     by_name = all(one.kind is one.KEYWORD_ONLY for one in inspect.signature(made).parameters.values())
@@ -80,5 +80,5 @@ def hint(name: str, known: Iterable[str]) -> dict[str, str]:
 
 
 def closest(name: str, known: Iterable[str]) -> str:
-    """The known name that is most like this one; empty where none is."""
+    """Return the known name most like this one, or an empty string."""
     return next(iter(get_close_matches(str(name), list(known), n=1)), "")

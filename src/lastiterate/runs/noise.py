@@ -38,7 +38,7 @@ class Noise(ABC):
 
     @abstractmethod
     def on_iterate(self, step_sizes: Floats, divisor: float) -> Floats:
-        """The standard deviation on the iterate, one per step; gradient sums are divided by `divisor`."""
+        """Return the standard deviation on the iterate, one per step; gradient sums are divided by `divisor`."""
 
     @abstractmethod
     def update(
@@ -64,7 +64,7 @@ class Noise(ABC):
 
     @property
     def constant(self) -> bool:
-        """Whether all steps have the same."""
+        """Whether all steps have the same noise."""
         return all(isinstance(getattr(self, one.name), float) for one in fields(self))  # type: ignore[arg-type]
 
     def at(self, step: int) -> float:
@@ -83,12 +83,12 @@ class Noise(ABC):
         return replace(self, **{self.size: times(getattr(self, self.size), by)})  # type: ignore[type-var]
 
     def first(self, steps: int) -> Any:
-        """The noise of the first so many steps."""
+        """Return the noise of the first `steps` steps."""
         count = checked_count("steps", steps)
         return self._changed(lambda _, value: first_steps(value, count))
 
     def continued(self, more: int) -> Any:
-        """The noise of so many steps more, each like the last."""
+        """Return the noise of a run with `more` further steps, each like the last."""
         return self._changed(lambda _, value: continued(value, more))
 
     def over(self, steps: int, per_epoch: int) -> Any:
@@ -96,7 +96,7 @@ class Noise(ABC):
         return self._changed(lambda name, value: over_run(name, value, steps, per_epoch))
 
     def _changed(self, change: Callable[[str, Any], Any]) -> Any:
-        """Whatever may be one number or one per step."""
+        """Return noise of the same kind with `change` applied to every entry."""
         return replace(self, **{one.name: change(one.name, getattr(self, one.name)) for one in fields(self)})  # type: ignore[type-var, arg-type]
 
 
@@ -205,7 +205,7 @@ class Arithmetic:
         object.__setattr__(self, "displacement", checked_number("displacement", self.displacement, _DISPLACEMENTS))
 
     def and_also(self, other: Arithmetic) -> Arithmetic:
-        """The worse of both, in each respect."""
+        """Return the worse of two arithmetics, in each respect."""
         if not isinstance(other, Arithmetic):
             raise must_be("other", "a li.training.Arithmetic", type(other).__name__)
         return Arithmetic(max(self.factor, other.factor), max(self.displacement, other.displacement))
@@ -249,7 +249,7 @@ IN_DOUBLE_PRECISION = Sums(1024, _DOUBLE)
 
 
 def expected_arithmetic(batch: int, random: bool, linear: bool, bounded: bool, replaces: bool = True) -> Arithmetic:
-    """The worst that a training may turn out to have, where it is good enough: `calibrate` leaves room for it.
+    """Return the largest rounding that a training may have and still be accepted; `calibrate` leaves room for it.
 
     Rounding is as large whether the neighbour has another record or none, and moves half as far where it has none.
     """

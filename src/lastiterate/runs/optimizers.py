@@ -94,14 +94,14 @@ class Optimizer(ABC):
 
     @abstractmethod
     def settled(self, x: Floats, noised: Floats, memory: Memory, at: At) -> tuple[Floats, Memory]:
-        """The next iterate and what is remembered, from that with its noise."""
+        """Return the next iterate and memory from the value that got the noise."""
 
     def moved(self, x: Floats, taken: Floats, memory: Memory, at: At) -> tuple[Floats, Memory]:
         """Make a whole step: return the next iterate and memory, where `taken` is −step_size·(noisy gradient)."""
         return self.settled(x, self.noised(x, taken, memory, at.ratio), memory, at)
 
     def as_released(self, x: Floats, memory: Memory, ratio: float) -> tuple[float, Floats | float]:
-        """The next iterate is this number times what got the noise, and these."""
+        """Return (factor, offset) with which the next iterate is factor·(what got the noise) + offset."""
         return 1.0, 0.0
 
 
@@ -140,7 +140,7 @@ class SGD(Optimizer):
 
     @property
     def linear(self) -> LinearFilter:
-        """p is the iterate; with `nesterov`, the iterate before its look ahead."""
+        """Linear filter whose sequence p is the iterate; with `nesterov`, the iterate before its look ahead."""
         if self.plain:
             return LinearFilter()
         steps = tuple(one / (1 - self.dampening) for one in _product((1.0, -1.0), (1.0, -self.momentum)))
@@ -157,7 +157,7 @@ class SGD(Optimizer):
         return 1 - self.dampening
 
     def noised(self, x: Floats, taken: Floats, memory: Memory, ratio: float) -> Floats:
-        """The iterate, so that what is rounded after the noise is rounded once; with `nesterov`, before its look ahead."""
+        """Return the iterate, so that rounding happens once after the noise; with `nesterov`, before its look ahead."""
         if self.plain or self.nesterov:
             return x + taken
         found = (self.momentum * ratio) * memory[0]
@@ -213,7 +213,7 @@ class Adam(Optimizer):
 
 @dataclass(frozen=True)
 class OtherOptimizer(Optimizer):
-    """Any other, by its name: whatever it computes from noisy gradients and nothing else."""
+    """Any other optimiser, by its name: it may compute anything from noisy gradients, and nothing else."""
 
     name: str
     kind: ClassVar[str] = "other"
@@ -235,7 +235,7 @@ _BY_NAME = {"sgd": SGD, "adam": Adam}
 
 
 def optimizer_of(value: Any) -> Optimizer:
-    """An optimiser as it is given: none, one, or a name."""
+    """Return the optimiser given as None, as an optimiser or by a name."""
     if value is None:
         return PLAIN
     if isinstance(value, str):
@@ -268,7 +268,7 @@ class Released(ABC):
 
     @property
     def parameter(self) -> float | None:
-        """The number that says more of it than its kind, if there is one."""
+        """Number that a release has besides its kind, if there is one."""
         return None
 
     @property
@@ -278,7 +278,7 @@ class Released(ABC):
 
     @abstractmethod
     def filtered(self, linear: LinearFilter) -> LinearFilter:
-        """The filter of what is released, once averaging has begun."""
+        """Return the filter of what is released once averaging has begun."""
 
     def begins(self, steps: int) -> int:
         """Number of steps before the average begins."""

@@ -49,12 +49,12 @@ def spread(name: str, value: PerStep, steps: int) -> Floats:
 
 
 def at_step(value: PerStep, step: int) -> float:
-    """The entry of this step, counted from 0."""
+    """Return the entry of this step, counted from 0."""
     return float(value if isinstance(value, float) else value[step])
 
 
 def first_steps(value: PerStep, steps: int) -> PerStep:
-    """The first so many entries; a single number stands for any number of steps."""
+    """Return the first `steps` entries; a single number stands for any number of steps."""
     if isinstance(value, Scheduled):
         return value.first_steps(steps)
     return value if isinstance(value, float) else value[:steps]
@@ -82,7 +82,7 @@ def once_if_equal(values: Floats) -> Floats:
 
 
 def extremes(values: Floats) -> tuple[float, float]:
-    """The least and the greatest entry; a billion equal ones are looked at once."""
+    """Return the least and the greatest entry; a number stored once for all steps is compared once."""
     entries = values.reshape(-1)[:1] if is_constant(values) else values
     return float(entries.min()), float(entries.max())
 

@@ -217,7 +217,7 @@ class Process:
         return replace(found, inside=(max(pushes, sampled), factor))
 
     def without_a_distant_start(self) -> Process:
-        """The last steps of a very long run whose epochs are alike and contract, from a common state; else the run itself.
+        """The last steps, from a common state, of a very long run with contracting equal epochs; else the run itself.
 
         Where only the last iterate is released, the first steps leave two runs at most 8·k·e·s/(1 − p) apart, also if two
         records change places, for e steps and a Lipschitz constant p of an epoch and k records of a user; the last n epochs
@@ -255,7 +255,7 @@ class Process:
         )
 
     def _each(self, change: Callable[[Floats, int], Floats]) -> Process:
-        """`change` gets the quantities of all steps, and whether the least (0) or the greatest (1) of them is the worst."""
+        """Apply `change` to each quantity, with 0 if its least value is the worst and 1 if its greatest is."""
         return replace(
             self,
             sensitivity=change(self.sensitivity, 1),
@@ -301,7 +301,7 @@ _UNCOUNTED = fact("dimension_unknown")
 
 
 def smooth_push(given: Quantities) -> Smooth | Fact:
-    """The facts, or the reason why there are none."""
+    """Return the facts on smoothness that prepayment needs, or the reason why there are none."""
     rank = _rank(given)
     reason = _missing(given, rank)
     if reason is not None or rank is None:
@@ -324,7 +324,7 @@ def smooth_push(given: Quantities) -> Smooth | Fact:
 
 
 def not_smooth(run: Run) -> Fact | None:
-    """Why a step is no smooth map of the iterate before it, or not known to be."""
+    """Return why a step is not known to be a smooth map of the iterate before, or None if it is."""
     if math.isfinite(run.domain.diameter):
         return fact("run_projects")
     if run.prox is not None:
@@ -354,7 +354,7 @@ def _missing(given: Quantities, rank: int | None) -> Fact | None:
 
 
 def hessians(given: Quantities) -> tuple[Floats, Floats, float]:
-    """Between which the Hessian of a batch lies, without decay, and how fast what the record adds or changes may turn."""
+    """Bounds on a batch's Hessian, without decay, and the largest rate at which a record's part may turn."""
     loss, clipped, (least, most) = given.run.loss, given.run.clip is not None, given.shares
     steepest, replaced = max(abs(loss.curvature), loss.smoothness), given.run.adjacency.replaces
     if clipped and not loss.keeps_convexity:
@@ -367,7 +367,7 @@ def hessians(given: Quantities) -> tuple[Floats, Floats, float]:
 
 
 def _rank(given: Quantities) -> int | None:
-    """The record, and another in its place, each seen through its own scores; any other loss through all parameters."""
+    """Number of directions that the push may have: those of the records' scores, or all parameters."""
     model = given.run.loss.model
     directions = None if model is None else model.directions
     records = 2 if given.run.adjacency.replaces else 1

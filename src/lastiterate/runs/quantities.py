@@ -66,7 +66,7 @@ class Quantities:
 
     @cached_property
     def step_sizes(self) -> Floats:
-        """The iterate's unit over that of a gradient."""
+        """Step size of each step: the unit of the iterate over that of a gradient."""
         return spread("step_size", self.run.step_size, self.run.steps)
 
     @cached_property
@@ -76,7 +76,7 @@ class Quantities:
 
     @cached_property
     def shares(self) -> tuple[Floats, Floats]:
-        """The least and the greatest that a batch is of what its sum is divided by; numbers without unit.
+        """Least and greatest ratio of a batch's size to the divisor of its gradient sum, without unit.
 
         The neighbour's may have `missing` records less, or, where a record may be added, one more than the run counts; as
         many as a user has, if that is more.
@@ -181,7 +181,7 @@ class Quantities:
 def step_lipschitz(
     loss: Loss, clipped: bool, step_sizes: Floats, decay: Floats, shares: tuple[Floats | float, ...]
 ) -> Floats:
-    """The constant of x ↦ (1 − decay)·x − step_size·share·(mean gradient), for the worst share of a full batch."""
+    """Lipschitz constant of x ↦ (1 − decay)·x − step_size·share·(mean gradient), for the worst share."""
     if not math.isfinite(loss.smoothness):
         return np.full_like(step_sizes, np.inf)
     if clipped and not loss.keeps_convexity:
@@ -195,7 +195,7 @@ def step_lipschitz(
 
 
 def _clipped(loss: Loss, step_sizes: Floats, decay: Floats) -> Floats:
-    """(1 − λ)·L_clip(η/(1 − λ)); where the decay turns the iterate round, only the triangle inequality is left."""
+    """Lipschitz constant (1 − λ)·L_clip(η/(1 − λ)); the triangle inequality where decay reverses the iterate."""
     weak = max(-loss.curvature, 0.0)
     shrink = 1 - decay
     turned = np.abs(shrink) + step_sizes * max(weak, loss.smoothness)
@@ -206,7 +206,7 @@ def _clipped(loss: Loss, step_sizes: Floats, decay: Floats) -> Floats:
 
 
 def clipped_constant(weak_convexity: float, smoothness: float, step_sizes: Floats) -> Floats:
-    """The exact Lipschitz constant of x ↦ x − η·clip(∇f(x)) over all f with Hessian in [−weak_convexity, smoothness]."""
+    """Exact Lipschitz constant of x ↦ x − η·clip(∇f(x)) over all f with Hessian in [−weak_convexity, smoothness]."""
     half_gap, half_sum = (smoothness - weak_convexity) / 2, (smoothness + weak_convexity) / 2
     plain = np.maximum(1 + step_sizes * weak_convexity, step_sizes * smoothness - 1)
     # In units of 2/η, so that no square can overflow; outside (0, 1) the gap gives no product: the plain constant is left.
@@ -218,5 +218,5 @@ def clipped_constant(weak_convexity: float, smoothness: float, step_sizes: Float
 
 
 def _rounded_up(constants: Floats) -> Floats:
-    """Two ulps up, and two of the products that were taken from 1; 1 is exact, because it comes from a zero curvature."""
+    """Round up by two ulps, also of products taken from 1; 1 is exact, since it comes from curvature zero."""
     return np.where(constants == 1.0, 1.0, constants * (1 + 2.0**-51) + 2.0**-52)

@@ -186,7 +186,7 @@ class Run:
         return run_html(self)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without what was computed: numbers that are stored once for all steps would come back as many."""
+        """Return the fields without cached values, since numbers stored once for all steps would be pickled in full."""
         return {name: getattr(self, name) for name in self.__dataclass_fields__}
 
     @property
@@ -293,7 +293,7 @@ def _length(steps: int | Epochs | None, before: Length | None, per_epoch: int) -
 
 
 def _checked_range(name: str, values: Floats) -> None:
-    """Far outside, products and squares leave the range of floats; any units of length will do."""
+    """Raise an error if values are so far from 1 that their products leave the range of floats."""
     low, high = extremes(values)
     if not _LEAST <= low <= high <= _MOST:
         raise InvalidInput("unit_of_length", field=name, least=_LEAST, most=_MOST, got=f"{low:g} to {high:g}")
@@ -331,7 +331,7 @@ def run_html(run: Run) -> str:
 
 
 def run_rows(run: Run) -> list[tuple[str, str]]:
-    """The name of an entry, and what it says."""
+    """Return the rows of a table of the run: the name of an entry, and what it says."""
     clip = "" if run.clip is None else f", clipped at {per_step_shown(run.clip)}"
     decay = f", l2 {run.loss.l2:g}" if run.loss.l2 else ""
     steps = f"{run.steps}" if run.length.epochs is None else f"{run.steps} ({run.length!r})"

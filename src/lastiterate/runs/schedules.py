@@ -24,7 +24,7 @@ _SINE = tuple((-1) ** power / math.factorial(2 * power + 1) for power in range(8
 
 @dataclass(frozen=True, kw_only=True)
 class NamedSchedule(ABC):
-    """`warmup`: so many `unit` at the beginning rise to the first value, in equal steps. `over`: so many steps it spans.
+    """Schedule by name; it rises to its first value in `warmup` units, in equal steps, and spans `over` steps.
 
     Unless said otherwise it spans the run; the first steps of a run have the first numbers of its schedule.
     """
@@ -48,7 +48,7 @@ class NamedSchedule(ABC):
 
     @abstractmethod
     def _after(self, steps: Floats, span: int, unit: int) -> Floats:
-        """The values at these steps after the warm-up, of `span` in all; a `unit` has so many steps."""
+        """Return values at these steps after the warm-up, `span` steps in all; a `unit` has this number of steps."""
 
     @abstractmethod
     def scaled(self, factor: float) -> NamedSchedule:
@@ -178,7 +178,7 @@ class Scheduled(tuple[float, ...]):
         return Scheduled, (tuple(self), self.schedule, self.per_epoch)
 
     def first_steps(self, steps: int) -> Scheduled:
-        """The first so many, of a schedule that spans as many steps as before."""
+        """Return the numbers of the first `steps` steps; the schedule spans as many steps as before."""
         over = replace(self.schedule, over=self.schedule.over or len(self))
         return self if steps == len(self) else over.resolved(steps, self.per_epoch)
 

@@ -54,7 +54,7 @@ def one_step_is_above_the_gaussian_mechanism(subject: Subject) -> str | None:
 
 
 def lies_above_quadratics(subject: Subject) -> str | None:
-    """Gaussians, computed by hand: full batches and batches in a fixed order, with checkpoints now and then."""
+    """The bound is above that of quadratic losses, computed by hand, for full batches and fixed orders."""
     theorem, seen = subject.theorem, 0
     for given in _quadratics():
         answer = theorem.apply(replace(given, adjacency=theorem.adjacencies[0]))
@@ -74,7 +74,7 @@ def lies_above_quadratics(subject: Subject) -> str | None:
 
 
 def _quadratics() -> Iterator[Process]:
-    """A quadratic has gradients of any size, and needs room."""
+    """Yield processes of quadratic losses, which have no domain and no bound on gradients."""
     source = np.random.default_rng(9)
     for number in range(_QUADRATICS):
         drawn = random_process(source, _IN_ORDER[number % 3], alike=bool(source.random() < 0.5))
@@ -87,7 +87,7 @@ def _quadratics() -> Iterator[Process]:
 
 
 def _scheduled(source: np.random.Generator, fading: bool) -> Process:
-    """Contracting steps that differ widely; or `fading` as fast as they contract, so that none hides another."""
+    """Draw contracting steps that differ widely, or noise that is `fading` as fast as they contract."""
     steps, ratio = int(source.integers(10, 60)), float(source.uniform(0.05, 0.5))
     lipschitz = np.full(steps, source.uniform(0.5, 0.95)) if fading else source.uniform(0.5, 0.95, steps)
     noise = np.cumprod(lipschitz) if fading else 10 ** source.uniform(-1, 1, steps)
@@ -103,7 +103,7 @@ def lies_above_exact_instances(subject: Subject) -> str | None:
 
 
 def lies_above_exact_instances_of_every_kind(subject: Subject) -> str | None:
-    """Steps that differ, smaller last batches, epochs cut short, averages that begin inside one: any two together."""
+    """The bound is above exact laws of unusual runs, any two traits together, such as cut epochs and averages."""
     return _below(subject, subject.varied)
 
 
@@ -151,7 +151,7 @@ ROUNDING = 1e-13  # of sums of a few hundred probabilities
 
 
 class Beside(NamedTuple):
-    """bound − exact δ, without the error of the grid; bound/exact where δ is above 1e-9; where the bound is too small."""
+    """Result of a comparison: bound − exact δ, their ratio where δ is above 1e-9, and where the bound is too small."""
 
     margin: float
     ratio: float

@@ -67,7 +67,7 @@ class Subject:
         return list(_some(tuple(varied_instances(self.theorem, self.instances)), self.theorem))
 
     def in_time(self, values: Iterable[Value]) -> Iterator[Value]:
-        """A few of them, and more as long as there is time."""
+        """Yield a few values, and more as long as there is time."""
         end = time.thread_time() + self.seconds
         for number, value in enumerate(values):
             if number >= _A_FEW and time.thread_time() > end:
@@ -92,7 +92,7 @@ def draws_for(theorem: Theorem, seed: int) -> Iterator[Process]:
 
 
 def of_filters(theorem: Theorem) -> bool:
-    """Whether it is about momentum and averages, and not about whatever is computed from the noisy gradients."""
+    """Whether the theorem is about momentum and averages in particular, and not about any optimiser."""
     return MOMENTUM in theorem.features and theorem.about is not About.EVERY_ITERATE
 
 
@@ -102,7 +102,7 @@ def applies(theorem: Theorem, given: Process) -> bool:
 
 @lru_cache(maxsize=100)
 def found_examples(theorem: Theorem, count: int, seed: int = 3) -> tuple[Process, ...]:
-    """Processes to which the theorem applies, up to so many."""
+    """Return up to `count` random processes that the theorem covers."""
     return tuple(islice((given for given in draws_for(theorem, seed) if applies(theorem, given)), count))
 
 
@@ -116,7 +116,7 @@ def examples(theorem: Theorem, count: int, seed: int = 3) -> tuple[Process, ...]
 
 @lru_cache(maxsize=1000)
 def _drawn_instance(seed: int, adjacency: Adjacency, most_steps: int, drawn: Any) -> Any:
-    """Theorems share those that apply to several: an exact law takes longer than a bound."""
+    """Return the instance of a seed, cached since an exact law takes longer than a bound."""
     source = np.random.default_rng(seed)
     if drawn is random_instance:
         return drawn(source, most_steps, adjacency)
@@ -130,7 +130,7 @@ def _drawn_instance(seed: int, adjacency: Adjacency, most_steps: int, drawn: Any
 def found_instances(
     theorem: Theorem, count: int, adjacency: Adjacency = REPLACE_ONE, small: bool = False
 ) -> list[tuple[int, Any]]:
-    """Exact one-dimensional runs to which the theorem applies, with their seeds, up to so many."""
+    """Return up to `count` exact instances that the theorem covers, with their seeds."""
     drawn: Any = random_filtered
     if not of_filters(theorem):
         drawn = random_instance if REPLACE_ONE in theorem.adjacencies else own_place_instance
@@ -181,7 +181,7 @@ def traits(given: Process) -> frozenset[str]:
 
 @lru_cache(maxsize=100)
 def varied_instances(theorem: Theorem, count: int) -> list[tuple[int, Any]]:
-    """Exact runs that differ as much as may be: each is the one that shows the most pairs of traits not seen before."""
+    """Return instances that differ as much as possible: each adds the most pairs of traits not seen before."""
     pool: list[tuple[int, Any]] = []
     for seed in range(90_000, 90_000 + _MOST_LOOKED_AT):
         source = np.random.default_rng(seed)
@@ -212,6 +212,6 @@ def answer_about(theorem: Theorem, given: Process) -> Guarantee | Inapplicable:
 
 
 def epsilon(theorem: Theorem, given: Process, delta: float = 1e-5) -> float:
-    """∞ where the theorem says nothing."""
+    """Return the theorem's ε, or ∞ if it refuses."""
     answer = answer_about(theorem, given)
     return answer.epsilon(delta) if isinstance(answer, Guarantee) else math.inf

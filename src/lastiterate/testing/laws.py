@@ -62,7 +62,7 @@ def is_cited(subject: Subject) -> str | None:
 
 
 def earlier_release_counts_whole_and_once(subject: Subject) -> str | None:
-    """More than either alone, not more than both added up, and more for more."""
+    """With an earlier release, ε is at least that of either part, at most their sum, and grows with it."""
     theorem, slack, before = subject.theorem, subject.tolerance, GaussianDP(BEFORE)
     given = min(subject.examples, key=len)
     answer = answer_about(theorem, given)
@@ -134,13 +134,13 @@ def a_wider_domain_never_helps(subject: Subject) -> str | None:
 
 
 def _more_steps(given: Process) -> int:
-    """Whole epochs, where there are epochs: a run that ends within one hides its last records less."""
+    """Number of steps rounded up to whole epochs: a run that ends within one hides its last records less."""
     every = given.batches.per_epoch if isinstance(given.batches, Cyclic | Shuffled) else 1
     return -(-len(given) // every) * every
 
 
 def more_steps_never_help(subject: Subject) -> str | None:
-    """About twice as many, each like the first; where the longer run is outside the assumptions nothing is claimed.
+    """ε does not fall with twice as many equal steps; a longer run outside the assumptions is no counterexample.
 
     Noise before the first turn helps, too, where it counts: there whole epochs are compared.
     """
@@ -175,7 +175,7 @@ def all_iterates_cost_the_same_in_any_order_of_epochs(subject: Subject) -> str |
 
 
 def _epochs_turned_round(given: Process) -> Process:
-    """The last whole epoch first; what is left of one at the end stays there. On random batches each step is an epoch."""
+    """Return the process with its whole epochs in reverse order; the rest of an epoch stays at the end."""
     every = given.batches.per_epoch if given.batches.passes else 1
     whole = len(given) // every * every
     places = np.arange(whole).reshape(-1, every)[::-1].ravel()
@@ -245,7 +245,7 @@ def refused_as_it_should_be(theorem: Theorem, given: Process) -> str | None:
 
 
 def it_refuses_where_an_assumption_fails(subject: Subject) -> str | None:
-    """Wherever one fails alone, in as many draws as it takes to see most of them."""
+    """A theorem refuses wherever one assumption fails alone, over as many draws as show most of them."""
     theorem = subject.theorem
     sought = set(theorem.assumptions)
     for given in islice(draws_for(theorem, 12), _REFUSED):
@@ -330,7 +330,7 @@ def check_theorem(theorem: Theorem, *, runs: Iterable[Run] = (), tolerance: floa
 
 
 def _obeyed(law: TheoremLaw, subject: Subject) -> bool:
-    """Whether it was tried; an error where it is broken."""
+    """Whether a law was tried; raise LawBroken if it does not hold."""
     name: Any = subject.theorem.name
     try:
         told = law.broken(subject)

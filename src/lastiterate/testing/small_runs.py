@@ -123,14 +123,14 @@ class SmallRun:
 
     @cached_property
     def stretches(self) -> list[Stretch]:
-        """Independent of each other; others whose gradient is 0 are not counted where no divisor counts them."""
+        """Independent distributions of batches; others without gradient count only where a divisor counts them."""
         found = _stretches(self.run.batches, self.run.steps, self.user, self.others)
         if self.other != Gradient() or self.run.batches.kind not in ("poisson", "balls_and_bins"):
             return found
         return [_added((tuple((k, 0) for k, _ in one), p) for one, p in patterns.items()) for patterns in found]
 
     def _with_beforehand(self, cells: Masses) -> Masses:
-        """Beside an independent Gaussian mechanism whose means differ by prior_mu for each record."""
+        """Return cell masses together with an independent Gaussian mechanism of mu `prior_mu` per record."""
         mu = self.run.prior_mu * len(self.user)
         if mu == 0:
             return cells
@@ -143,7 +143,7 @@ def _at(value: Any, step: int) -> float:
 
 
 def _plain(run: Run) -> bool:
-    """Whether x ← x − step_size·(noisy gradient); an optimiser that is known by its name only may do that as well."""
+    """Whether steps are x ← x − step_size·(noisy gradient), as an optimiser known only by its name may do."""
     return run.optimizer.kind == "other" or getattr(run.optimizer, "momentum", 1) == 0
 
 
@@ -197,7 +197,7 @@ def _noise(run: Run, step: int) -> float:
 
 
 def _stretches(batches: Any, steps: int, user: tuple[int, ...], others: int) -> list[Stretch]:
-    """The batches of each epoch; of each step, where they are drawn afresh; of all steps, where the order stays."""
+    """Distribution of the batches of each epoch, of each step if drawn afresh, or of all steps in one order."""
     count, kind = len(user), batches.kind
     if kind == "full":
         return [{((count, others),) * steps: 1.0}]
@@ -231,7 +231,7 @@ def _counted(user: tuple[int, ...], others: tuple[int, ...], places: int) -> Pat
 
 
 def _epochs(patterns: list[Pattern], every: int, steps: int) -> list[Stretch]:
-    """Equally likely patterns, new in each epoch, of which the last may be cut short."""
+    """Distributions of each epoch's pattern, equally likely; the last epoch may be cut short."""
     lengths = [every] * (steps // every) + [steps % every] * (steps % every > 0)
     return [_added((one[:length], 1 / len(patterns)) for one in patterns) for length in lengths]
 
@@ -351,7 +351,7 @@ def _in_a_plane(shares: Floats, one: Floats, two: Floats) -> Masses | None:
 
 
 def _directions(shares: Floats, one: Floats, two: Floats) -> list[Floats]:
-    """Along which means lie farthest apart, measured by their spread: of the likeliest batches, and on average."""
+    """Directions in which the means lie farthest apart relative to their spread."""
     gaps = one[:, :, 0] - two[:, :, 0]
     likely = np.argsort(-shares * np.linalg.norm(gaps, axis=1))[:5]
     asked = [(gaps[place], one[place, :, 1:]) for place in likely] + [(shares @ gaps, one[likely[0], :, 1:])]
@@ -420,7 +420,7 @@ class DensityChain:
         return np.clip(soft, -_radius(self.small.run), _radius(self.small.run))
 
     def _cell(self, step: int) -> NDArray[np.intp]:
-        """The number of the cell of each interval between edges: those that are mapped to one point are one cell."""
+        """Index of the cell of each interval between edges; intervals that map to one point share a cell."""
         edges = self.edges[step]
         return np.unique(self._mapped(step, (edges[1:] + edges[:-1]) / 2), return_inverse=True)[1]
 

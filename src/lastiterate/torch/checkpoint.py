@@ -59,7 +59,7 @@ class NetworkState:
 
     @property
     def arrays(self) -> tuple[Any, ...]:
-        """All that are like the weights."""
+        """All arrays of the shape of the weights."""
         return self.weights, *self.memory, *self.released
 
 
@@ -69,7 +69,7 @@ _FIELDS = {"identity", "key", "data", *_OF_STATE}
 
 @dataclass(frozen=True, eq=False)
 class NetworkFile:
-    """States of the training with this identity, as far as it `allows` them; `data` tells its records apart, by a key."""
+    """Files of the states of a training with this identity, if it `allows` them; `data` identifies its records."""
 
     identity: str
     device: Any
@@ -128,7 +128,7 @@ class NetworkFile:
 
 @contextlib.contextmanager
 def restored_on_failure(network: Network, *with_states: Any) -> Iterator[None]:
-    """Whoever begins again after a training that failed begins where that one did, and not with a hidden iterate."""
+    """Restore the weights and states if a training fails, so that no hidden iterate is left in the model."""
     parameters = {name: one.detach().clone() for name, one in network.parameters.items()}
     states = [(one, copy.deepcopy(one.state_dict())) for one in with_states if one is not None]
     try:
@@ -148,7 +148,7 @@ def restored_on_failure(network: Network, *with_states: Any) -> Iterator[None]:
 def training_identity(
     run: Run, places: tuple[int, ...], network: Network, records: int, optimizer: Any, seed: int | None
 ) -> str:
-    """The run, the model and its numbers, the loss, the number of records."""
+    """Return an identity made of the run, the model and its numbers, the loss and the number of records."""
     module = network.module
     told = [
         run_to_dict(run),
@@ -161,7 +161,7 @@ def training_identity(
 
 
 def can_be(run: Run, places: tuple[int, ...], size: int, state: NetworkState) -> bool:
-    """Whether a training of this run, with so many parameters, can be where the state says."""
+    """Whether a state is one that a training of this run with `size` parameters can reach."""
     shuffled = run.batches.shuffled and state.step > 0
     return (
         0 <= state.step <= run.steps
@@ -221,7 +221,7 @@ _PARTS = ("charged", "inside", "uncharged")
 
 @dataclass(frozen=True)
 class ReleaseEntry:
-    """After `step` steps, `what` was written, shown or logged."""
+    """A release: after `step` steps, `what` was written, shown or logged."""
 
     step: int
     what: str
@@ -250,7 +250,7 @@ class Releases:
         return tuple((name, one.step, one.what) for name in _PARTS for one in getattr(self, name))
 
     def read(self, told: Iterable[tuple[str, int, str]]) -> None:
-        """The entries of a book that was told."""
+        """Add the entries of a record that was saved."""
         parts = {name: getattr(self, name) for name in _PARTS}
         for name, step, what in told:
             parts[name].append(_release(step, what))

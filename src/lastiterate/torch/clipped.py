@@ -24,7 +24,7 @@ _RECORDS_AT_ONCE = 64  # the same where no gradient is formed
 
 
 class NotFinite(InvalidInput):
-    """Gradients of some record that are not finite."""
+    """Error for gradients of a record that are not finite."""
 
 
 class LayerPart(ABC):
@@ -42,7 +42,7 @@ class LayerPart(ABC):
 
     @abstractmethod
     def add(self, factors: Any) -> None:
-        """The gradients, times these factors, to the totals."""
+        """Add the gradients, times these factors, to the totals."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,7 +166,7 @@ class Looked(Sequences):
         return 1
 
     def _add(self, scaled: Any, activations: Any) -> None:
-        """Places of the same row first: so many additions, and no more, however many places there were before."""
+        """Add places of the same row together first, so that the total sees one addition for each row."""
         if scaled.is_meta:
             self.weight.index_add_(0, activations, scaled)
             return

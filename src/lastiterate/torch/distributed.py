@@ -27,13 +27,13 @@ from lastiterate.torch.team import ALONE, Channel, Facts, Stopped, Team
 
 
 def team_of() -> Team:
-    """All processes of `torch.distributed`, where it is initialised; otherwise this one alone."""
+    """Return the team of all processes of `torch.distributed` if it is initialised, otherwise that of this one."""
     several = dist.is_available() and dist.is_initialized() and dist.get_world_size() > 1
     return Processes() if several else ALONE
 
 
 def check_alone() -> None:
-    """An error of one sentence where several processes would each train a model of their own."""
+    """Raise an error where several processes would each train a model of their own."""
     if team_of() is not ALONE:
         raise InvalidInput("loop_in_several_processes", processes=dist.get_world_size())
 
@@ -95,7 +95,7 @@ class Processes(Team):
         return order, told.numpy().astype(np.intp)
 
     def agree(self, state: NetworkState) -> NetworkState:
-        """The leader's, but for the order of the records and the state of its random numbers."""
+        """Return the leader's state, without the order of the records and the state of its random numbers."""
         file = NetworkFile("", state.weights.device)
         found = self.leads and state.step > 0
         content = file.encode(replace(state, order=None, randomness=None)) if found else b""
@@ -105,7 +105,7 @@ class Processes(Team):
         return state if self.leads else replace(file.decode(told.numpy().tobytes()), randomness=state.randomness)
 
     def finish(self, last: Callable[[], None]) -> None:
-        """The others wait until the leader has removed its file: two trainings that end from one file are two releases."""
+        """Let the leader remove its file while others wait: two trainings from one file would be two releases."""
         self.total(lambda: 0)
         if self.leads:
             last()
@@ -163,7 +163,7 @@ class Processes(Team):
         return made[0]
 
     def _check_same(self, facts: Facts) -> None:
-        """An error of one sentence, the same in all processes."""
+        """Raise an error in all processes if facts differ between them."""
         told = {name: hashlib.sha256(repr(fact).encode()).hexdigest() for name, fact in facts.items()}
         said = self._numbers.gather(told)
         for rank, others in enumerate(said):

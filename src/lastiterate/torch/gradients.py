@@ -38,7 +38,7 @@ class Gradients(ABC):
         """Return the clippable parts of these records' gradients."""
 
     def add(self, inputs: Any, targets: Any, totals: dict[str, Any], most: float) -> None:
-        """The gradients of these records, each cut to this norm, to the totals in double precision."""
+        """Add these records' gradients, each cut to the norm `most`, to the totals in double precision."""
         parts = self.parts(inputs, targets, totals)
         self.formed = sum(part.rows[0].nbytes for part in parts if isinstance(part, Rows))
         add_clipped(parts, most)
@@ -71,7 +71,7 @@ class ByVmap(Gradients):
 
 
 class OneByOne(Gradients):
-    """The loss of each record by itself: slow, and for every model that autograd can take."""
+    """Gradients from each record's loss by itself: slow, and possible for every model that autograd can take."""
 
     def parts(self, inputs: Any, targets: Any, totals: dict[str, Any]) -> list[LayerPart]:
         """Return the parts of the gradient of a single record."""
@@ -135,7 +135,7 @@ class LayerByLayer(Gradients):
         ]
 
     def among_all(self, inputs: Any, targets: Any, places: Any) -> tuple[Any, bool]:
-        """The losses of some records, and whether they send anything back to where others went through a layer."""
+        """Return the losses of some records, and whether they depend on the passes of others through a layer."""
         with self._watched(count_of((inputs, targets))) as seen:
             losses = self.network.losses(inputs, targets)
         return losses[places].detach(), reaches_others(losses, [one.output for one in seen], places)
@@ -172,7 +172,7 @@ class LayerByLayer(Gradients):
 
 
 def reaches_others(losses: Any, outputs: list[Any], places: Any) -> bool:
-    """Whether the losses of some records send anything back to where others went through a layer."""
+    """Whether the losses of some records depend on the passes of others through a layer."""
     others = torch.ones(len(losses), dtype=torch.bool, device=losses.device)
     others[places] = False
     backprops = torch.autograd.grad(losses[places].sum(), outputs, allow_unused=True)
@@ -232,7 +232,7 @@ def _linear(layer: Any, activations: Any, backprops: Any, totals: Totals) -> lis
 
 
 def _quicker_formed(places: int, out: int, into: int) -> bool:
-    """Products of places with places in double precision against one in single precision, and what is done with it."""
+    """Whether forming gradients is quicker than products of places with places in double precision."""
     by_places = 2 * places * (places * (out + into) + out * into)
     return by_places > (places + _PASSES) * out * into
 

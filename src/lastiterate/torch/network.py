@@ -67,7 +67,7 @@ class Network:
         self.criterion = working_copy(self._criterion) if stateful else self._criterion
 
     def in_doubles(self) -> Network:
-        """A copy in double precision, with nothing in common."""
+        """Return a copy in double precision that shares nothing."""
         module, given = copy.deepcopy(self.module).double(), self._given
         return Network(module, copy.deepcopy(given).double() if isinstance(given, torch.nn.Module) else given)
 
@@ -103,7 +103,7 @@ class Network:
         return found if found.dim() == 1 else self._joined(found, targets)
 
     def _joined(self, found: Any, targets: Any) -> Any:
-        """The places of each record. Those that the criterion ignores count for nothing, however many others have."""
+        """Join the losses of a record's places; places that the criterion ignores do not count."""
         parts = found.flatten(1)
         if self._summed:
             return parts.sum(1)
@@ -127,7 +127,7 @@ class Network:
         return {name: part.to(self.parameters[name].dtype, copy=True) for name, part in self.views(flat).items()}
 
     def flat(self, into: Any = None) -> Any:
-        """The trained parameters as one vector in double precision; a new one, or this."""
+        """Return the trained parameters as one vector in double precision: a new one, or this."""
         found = torch.empty(self.size, dtype=torch.float64, device=self.device) if into is None else into
         for name, part in self.views(found).items():
             part.copy_(self.parameters[name].detach())
@@ -144,16 +144,16 @@ class Network:
         return all(torch.equal(self.parameters[name], part) for name, part in self.named(flat).items())
 
     def check_buffers(self) -> None:
-        """The forward passes since `renew` have left them alone."""
+        """Raise an error if forward passes since `renew` have changed a buffer."""
         check_buffers(self.working, self._buffers)
 
 
 class NotByRecord(InvalidInput):
-    """A loss of a whole batch, of which no record's part is known."""
+    """Error for a model or loss of which no single record's part is known."""
 
 
 def _unreduced(criterion: Criterion) -> tuple[Criterion, bool]:
-    """The loss of each record, and whether its parts are to be added up instead of averaged."""
+    """Return the criterion without reduction, and whether its parts are to be added up instead of averaged."""
     reduction = _setting(criterion, "reduction")
     if isinstance(criterion, torch.nn.Module) and isinstance(reduction, str):
         alone = copy.copy(criterion)
@@ -207,7 +207,7 @@ LABELS = "labels"
 
 
 def pair_of(batch: Any) -> tuple[Any, Any]:
-    """Inputs and targets of a batch: a pair, or a dict whose "labels" are the targets."""
+    """Return inputs and targets of a batch: a pair, or a dict whose "labels" are the targets."""
     if isinstance(batch, Mapping):
         if LABELS not in batch:
             raise InvalidInput("batch_without_labels", columns=list(map(str, batch)))
@@ -218,7 +218,7 @@ def pair_of(batch: Any) -> tuple[Any, Any]:
 
 
 def mapped(function: Callable[[Any], Any], value: Any) -> Any:
-    """The function applied to every tensor."""
+    """Apply the function to every tensor in a value."""
     if isinstance(value, torch.Tensor):
         return function(value)
     if isinstance(value, Mapping):

@@ -63,7 +63,7 @@ class Recording:
         return any(fnmatchcase(name, pattern) for pattern in self.inside) and not self.is_public(name)
 
     def begin(self, step: int) -> None:
-        """After so many steps a loop begins, or goes on."""
+        """Begin or continue a loop after `step` steps."""
         if step > self.taken and not self.goes_on:
             raise InvalidInput("steps_not_recorded", field="releases", steps=step)
         if step == 0 and self.taken:
@@ -73,12 +73,12 @@ class Recording:
         self.taken, self.ended = step, False
 
     def check_room(self, step: int) -> None:
-        """An error if one more step would be one too many."""
+        """Raise an error if one more step would be too many."""
         if step >= self.limit:
             raise InvalidInput("trainer_goes_on", field="steps", steps=self.limit)
 
     def metric(self, name: str, steps: Iterable[int], shown_to: str = "") -> None:
-        """A number that was logged, computed from the parameters after these steps."""
+        """Record a number that was logged, computed from the parameters after these steps."""
         what = f"{name}, {shown_to}" if shown_to else name
         places = tuple(steps)
         for step in places:
@@ -97,14 +97,14 @@ class Recording:
         self._write(self.releases.charged, self.releases.charge, step, what)
 
     def leak(self, step: int, name: str, what: str) -> None:
-        """Something that nobody declared. The first of each name is told at once."""
+        """Record an undeclared release, with a warning for the first of each name."""
         if name not in self._told:
             self._told.add(name)
             warnings.warn(worded("leak_recorded", what=what), PrivacyLeak, stacklevel=2)
         self._leak(step, what)
 
     def checkpoint(self, step: int, file: str, *, memory: bool = False) -> bool:
-        """A file with the parameters; `memory`: with more of the past than they say. Whether it is released."""
+        """Record a file with parameters, and with `memory` of the past; return whether it is released."""
         if self.is_inside(file):
             self._write(self.releases.inside, self.releases.keep_inside, step, file)
             return False
@@ -167,7 +167,7 @@ class Recording:
         return self.ended and self.taken in self._checked_at
 
     def _accounted(self) -> tuple[Run, tuple[int, ...]]:
-        """An end that was chosen by what is released is covered by the whole run, with all that could still come."""
+        """Return the run and releases to account for: all that could still come if a release decided the end."""
         early = self.taken < self.limit
         end = self.limit if early and self._stopped_by_public else self.taken
         coming = range(self.taken, end) if self.stop is None else self.stop.releases

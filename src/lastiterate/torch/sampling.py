@@ -54,7 +54,7 @@ class BatchSampler(Sampler[list[int]]):  # type: ignore[misc]
         self._asked = False
 
     def __len__(self) -> int:
-        """Lists in all, where that is known; batches of random size may come in more or fewer."""
+        """Number of lists of records in all; batches of random size may come in more or fewer."""
         share = -(-self.run.batches.largest // self.team.size)
         each = -(-share // self.at_once) if self.run.batches.constant_size else 1
         return (self.run.steps - self.begin) * max(each, 1)
@@ -80,7 +80,7 @@ class BatchSampler(Sampler[list[int]]):  # type: ignore[misc]
         return not self._asked
 
     def order_at(self, step: int) -> Any:
-        """The order of the records after so many steps, as it has to be kept to go on from there."""
+        """Return the order of the records after `step` steps, as a state must keep it."""
         known = [first for first in self._orders if first < step or first == self.begin]
         return self._orders[max(known)] if known and step > 0 else None
 
@@ -119,7 +119,7 @@ def loader(
 
 
 class OrNone:
-    """A collate function that takes no records, too."""
+    """A collate function that also takes no records, and returns None for them."""
 
     def __init__(self, collate_fn: Callable[[list[Any]], Any] | None) -> None:
         self.collate_fn = default_collate if collate_fn is None else collate_fn
@@ -151,7 +151,7 @@ OF_PYTORCH = fact("generator_unpredictable", drew="order")
 
 
 def check_loader(loader: Any, run: Run) -> tuple[Fact, ...]:
-    """An error, of one sentence, if it does not; what has to be assumed, if it does."""
+    """Facts to assume of a loader; an error if it does not hand out the batches of the run."""
     if not isinstance(loader, DataLoader):
         raise must_be("loader", "a torch.utils.data.DataLoader", type(loader).__name__)
     check_dataset(loader.dataset, run)
@@ -188,7 +188,7 @@ def batches_of(loader: Any) -> Batches:
 
 
 def in_passes(sampler: Any, records: int) -> bool:
-    """Whether it goes through so many records, each once an epoch."""
+    """Whether a sampler goes through `records` records, each once an epoch."""
     return type(sampler) in _PASSES and len(sampler) == records and not getattr(sampler, "replacement", False)
 
 
@@ -246,7 +246,7 @@ def unwatched(sampler: Any) -> Any:
 
 
 def watch_batches(holder: Any, name: str) -> Watched:
-    """Put a counter of the same kind in the place of the sampler of batches that `holder` has under this name.
+    """Replace the batch sampler that `holder` has under this name by a counter of the same kind.
 
     A loader forbids the assignment, because it would not change its other attributes; here the batches stay what they are.
     """
@@ -259,7 +259,7 @@ def watch_batches(holder: Any, name: str) -> Watched:
 
 
 class LoaderWatch:
-    """Holds a loop to one step for each batch of a loader, or for `together` of them.
+    """Watch that a loop takes one step for each batch of a loader, or for `together` of them.
 
     Passes go to their end. Batches that are drawn anew for each step may end anywhere, but none is left out or used twice.
     `ahead`: how many batches workers fetch early.
@@ -276,7 +276,7 @@ class LoaderWatch:
         return self.watched.latest != self._pass
 
     def check(self, step: int) -> int:
-        """Records drawn for this step, counted from 0; an error unless its batch is the next of its pass."""
+        """Return the records drawn for this step, counted from 0; an error unless its batch is the next."""
         new = self.begins_pass
         place = (0 if new else self._used) if self._per_epoch is None else step % self._per_epoch
         used, drawn = self._together * place, len(self.watched.sizes)

@@ -34,7 +34,7 @@ class TeamStep(OptimisedStep):
 
 
 class PlainStep(TrainingStep):
-    """The iterate before is the vector for the next sum: whoever needs it longer has a copy."""
+    """A plain step, which uses the iterate before as the vector for its sum: whoever needs it has a copy."""
 
     def __init__(self, run: Run, objective: NetworkObjective, source: Source) -> None:
         super().__init__(run, objective, source, objective.network.size)
@@ -73,7 +73,7 @@ class MomentumStep(TeamStep):
 
 
 class OptimizerStep(OptimisedStep):
-    """The optimiser sees the noisy mean gradient, and nothing else."""
+    """A step by an optimiser of torch.optim, which sees the noisy mean gradient and nothing else."""
 
     def __init__(
         self, run: Run, objective: NetworkObjective, source: Source, state: NetworkState, optimizer: Any
@@ -99,7 +99,7 @@ class OptimizerStep(OptimisedStep):
         return after
 
     def _give(self, noisy: Any, weights: Any) -> None:
-        """The optimiser this gradient, and that of the l2 term."""
+        """Give the optimiser this gradient, with that of the l2 term."""
         gradient = noisy + self.run.loss.l2 * weights if self.run.loss.l2 else noisy
         self.by.zero_grad(set_to_none=True)  # also of frozen parameters, whose old gradients have no noise
         for name, part in self.network.views(gradient).items():
@@ -114,7 +114,7 @@ def count_step(run: Run, optimizer: Any) -> None:
 
 
 def step_of(run: Run, objective: NetworkObjective, source: Source, state: NetworkState, optimizer: Any) -> Any:
-    """The steps of this run, from this state on. Those of SGD the run takes itself, whatever optimiser holds its rate."""
+    """Return the object that takes the steps from this state on; steps of SGD are the run's own."""
     if not isinstance(run.optimizer, SGD):
         return OptimizerStep(run, objective, source, state, optimizer)
     if run.process.update.plain:
@@ -128,7 +128,7 @@ def step_of(run: Run, objective: NetworkObjective, source: Source, state: Networ
 
 
 def optimizer_for(run: Run, network: Network) -> Any:
-    """The optimiser of a run, of torch.optim; None for SGD, whose steps the run takes itself."""
+    """Return the optimiser of torch.optim for a run; None for SGD, whose steps the run takes itself."""
     made = run.optimizer
     if isinstance(made, SGD):
         return None
@@ -145,7 +145,7 @@ def optimizer_for(run: Run, network: Network) -> Any:
 
 
 def with_groups(run: Run, optimizer: Any) -> Run:
-    """The run as it is executed where groups of parameters have their own rates, weight decay or momentum.
+    """Return the run as executed if groups of parameters have their own rates, weight decay or momentum.
 
     Whatever an optimiser makes of noisy gradients, the composition of all of them holds, and nothing else is known of it.
     """
@@ -156,7 +156,7 @@ def with_groups(run: Run, optimizer: Any) -> Run:
 
 
 def _has_groups(optimizer: Any) -> bool:
-    """Whether they differ in anything."""
+    """Whether the groups of parameters differ in anything."""
     groups = optimizer.param_groups
     told = {(optimizer_of_group(optimizer, one), float(one["lr"]), one.get("weight_decay", 0.0)) for one in groups}
     return len(told) > 1
@@ -214,7 +214,7 @@ def _sgd(momentum: float, group: dict[str, Any]) -> SGD:
 
 
 def check_rate(optimizer: Any, run: Run, step: int, size: float) -> None:
-    """The learning rate is that of the run at this step, whatever a scheduler did; or that of one of several groups."""
+    """Raise an error unless the learning rate is the run's, for all groups or for one of several."""
     rates = {float(group["lr"]) for group in optimizer.param_groups}
     matches = [abs(rate - size) <= 1e-9 * size for rate in rates]
     if not (any(matches) if run.optimizer == OtherOptimizer(_in_groups(optimizer)) else all(matches)):

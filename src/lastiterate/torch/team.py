@@ -28,7 +28,7 @@ class Team:
         return self.rank == 0
 
     def join(self, make: Callable[[], tuple[Any, Facts]]) -> Any:
-        """The network that each process makes, with the leader's numbers. An error in one, or other facts, ends all."""
+        """Return the network that each process makes, with the leader's numbers; an error in one ends all."""
         return make()[0]
 
     def lead(self, make: Callable[[], Any]) -> Any:
@@ -37,7 +37,7 @@ class Team:
 
     @contextmanager
     def together(self, facts: Facts) -> Iterator[None]:
-        """While they train: whatever ends one process ends all."""
+        """Train inside this context: whatever ends one process ends all."""
         yield
 
     def total(self, counted: Callable[[], int]) -> int:
@@ -53,11 +53,11 @@ class Team:
         return vector
 
     def draw(self, draw: Callable[[], tuple[Any, Any]]) -> tuple[Any, Any]:
-        """An order, which the leader alone knows, and the records of a batch, which all learn."""
+        """Draw an order, which the leader alone knows, and the records of a batch, which all learn."""
         return draw()
 
     def agree(self, state: Any) -> Any:
-        """The state that the leader found."""
+        """Return the state that the leader found."""
         return state
 
     def finish(self, last: Callable[[], None]) -> None:
@@ -79,7 +79,7 @@ _LEADER = 0
 
 
 class Stopped(LastIterateError, RuntimeError):
-    """Another process of this training stopped."""
+    """Error because another process of this training stopped."""
 
 
 class Channel:
@@ -90,11 +90,11 @@ class Channel:
 
     @classmethod
     def open(cls) -> Channel:
-        """A new one, between CPUs; all processes open theirs at the same place."""
+        """Open a new channel between CPUs; all processes open theirs at the same place."""
         return cls(dist.new_group(backend="gloo", timeout=_timeout()))
 
     def close(self) -> None:
-        """Whoever waits for this process is told that it is gone."""
+        """Close the channel; processes that wait for this one learn that it is gone."""
         with suppress(ValueError, AssertionError):  # somebody has closed all groups
             dist.destroy_process_group(self._group)
         self._group = None
@@ -110,7 +110,7 @@ class Channel:
         return tensor
 
     def broadcast_any_length(self, tensor: Any) -> Any:
-        """The leader's, of one axis; what the others bring says its type."""
+        """Return the leader's tensor of one axis, of any length; those of others give its type."""
         length = int(self.broadcast(torch.tensor([len(tensor)])))
         told = tensor if dist.get_rank() == _LEADER else torch.empty(length, dtype=tensor.dtype)
         return self.broadcast(told) if length else told
@@ -122,7 +122,7 @@ class Channel:
         return found
 
     def _do(self, collective: Callable[..., Any], *values: Any) -> None:
-        """The error of PyTorch is let go of, since it would keep the group."""
+        """Execute a collective operation, and raise a new error if it fails: PyTorch's would keep the group."""
         try:
             collective(*values, group=self._group)
             return
@@ -132,7 +132,7 @@ class Channel:
 
 
 def _reason(error: RuntimeError) -> str:
-    """The first sentence, without the place in the source of PyTorch."""
+    """Return the first sentence of an error, without the place in the source of PyTorch."""
     return re.sub(r"^\[\S+\] ", "", str(error)).partition("\n")[0].partition(". ")[0][:120]
 
 
@@ -151,7 +151,7 @@ _SHARDED = {"FullyShardedDataParallel", "FSDPModule", "DTensor"}
 
 
 def check_whole(module: Any) -> None:
-    """An error, of one sentence, if its parameters are divided among processes."""
+    """Raise an error if a module's parameters are divided among processes."""
     for part in (*module.modules(), *module.parameters()):
         if any(
             kind.__name__ in _SHARDED and kind.__module__.startswith("torch.distributed") for kind in type(part).__mro__

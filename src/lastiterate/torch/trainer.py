@@ -131,7 +131,7 @@ class PrivateTrainer:
         return training_identity(self.run, self.places, self.network, records, self.optimizer, seed)
 
     def _begun_from(self, keeper: Keeper) -> NetworkState:
-        """The start, or what a training that was killed has left."""
+        """Return the start, or the state that a killed training has left."""
         start = NetworkState(0, start_of(self.run, self.objective), randomness=self.source.state())
         return self.team.agree(keeper.found(start))
 
@@ -186,7 +186,7 @@ class PrivateTrainer:
         return NetworkState(step, weights, tuple(released), *now)
 
     def _set_rate(self, step: int, size: float) -> None:
-        """The learning rate is that of the run; where a scheduler sets it, it has to be."""
+        """Set the learning rate of the run, or check it where a scheduler sets it."""
         if self.optimizer is not None and self.rates_by_run:
             for group in self.optimizer.param_groups:
                 group["lr"] = size
@@ -250,7 +250,7 @@ class Planned:
     devices: int
 
     def check(self, run: Run) -> None:
-        """An error, of one sentence, where this is not the run."""
+        """Raise an error if this training is not that of the run."""
         if self.steps != run.steps:
             raise InvalidInput("trainer_steps_differ", field="steps", steps=run.steps, planned=self.steps)
         check_dataset(getattr(self.loader, "dataset", None), run)
@@ -305,7 +305,7 @@ def _order(sampler: Any) -> str | None:
 
 
 def _innermost(sampler: Any) -> Any:
-    """Accelerate wraps the sampler of a loader."""
+    """Return the sampler of a loader without the wrappers of Accelerate."""
     while hasattr(sampler, "batch_sampler"):
         sampler = sampler.batch_sampler
     return sampler
@@ -341,12 +341,12 @@ def prepared(run: Run, network: Network, at_once: int | None, team: Team = ALONE
 
 
 def start_of(run: Run, objective: NetworkObjective) -> Any:
-    """The parameters as they are, in the domain: the facts of a loss hold there only."""
+    """Return the parameters projected onto the domain, where alone the facts of a loss hold."""
     return objective.vectors.settled(replace(run, prox=None), objective.network.flat(), 1.0)
 
 
 def _check_precision(run: Run, network: Network) -> None:
-    """A smoothness is that of exact gradients; what single precision does to them is not small beside hidden noise."""
+    """Raise an error for a finite smoothness in single precision, whose rounding is not small beside hidden noise."""
     precisions = {one.dtype for one in network.parameters.values()} | {network.autocast or torch.float64}
     if math.isfinite(run.loss.smoothness) and precisions != {torch.float64}:
         coarse = next(one for one in precisions if one != torch.float64)
@@ -354,7 +354,7 @@ def _check_precision(run: Run, network: Network) -> None:
 
 
 def _check_loss(run: Run) -> None:
-    """A linear model's facts rest on the length of its rows, which `li.train` holds them to."""
+    """Raise an error for the loss of a linear model, whose row lengths only `li.train` enforces."""
     if run.loss.linear:
         raise InvalidInput("loss_of_linear_model", field="loss", loss=run.loss.kind)
 

@@ -85,7 +85,7 @@ class RecordReleases(Recorder, _callback()):  # type: ignore[misc]
                 self.recording.metric(name, [state.global_step], f"reported to {to}" if to else "")
 
     def _tell_history(self, state: Any, where: str) -> None:
-        """All that was ever logged is written there, too."""
+        """Record a leak for each secret metric, since the whole history of the log is written there."""
         kept = {name for entry in state.log_history for name in entry if self.recording.is_inside(name)}
         for name in sorted(kept):
             self.recording.leak(state.global_step, f"{name} in it", f"{name} in {where}")
@@ -116,5 +116,5 @@ def _check_arguments(args: Any) -> None:
 
 
 def _data_free(name: str, value: Any) -> bool:
-    """Sums of operations count tokens, unless the model has no such count and they are 0."""
+    """Whether a metric does not depend on the data; counts of operations do, unless they are 0."""
     return name in _DATA_FREE or name.endswith(_TIMES) or (name == "total_flos" and value == 0)

@@ -23,7 +23,7 @@ _PLAIN = (bool, int, float, str, tuple)
 
 
 def working_copy(module: Any) -> Any:
-    """Without memory: buffers and attributes as they are now, the parameters themselves."""
+    """Copy a module with its buffers and attributes as they are now; the parameters are shared."""
     shared = {id(one): one for one in module.parameters()}
     held = [value for part in module.modules() for value in vars(part).values() if isinstance(value, torch.Tensor)]
     own = {id(one): one.detach().clone() for one in (*held, *module.buffers())}
@@ -41,7 +41,7 @@ def buffers_of(module: Any) -> dict[str, tuple[Any, int]]:
 
 
 def check_buffers(module: Any, before: dict[str, tuple[Any, int]]) -> None:
-    """A module whose buffers move would have to release them to be what was trained."""
+    """Raise an error if a buffer has changed: it would have to be released with the model."""
     now = buffers_of(module)
     for name in {**before, **now}:
         one, two = before.get(name), now.get(name)
@@ -92,7 +92,7 @@ def quick_copy(module: Any, known: dict[int, Any]) -> Any:
 
 
 def _named(values: Any, known: dict[int, Any]) -> Any:
-    """Parameters, buffers and modules: a dict of them, some of which may be None."""
+    """Copy a dict of parameters, buffers or modules, some of which may be None."""
     if type(values) is not dict:
         raise NotSimple
     return {name: None if one is None else _part(one, known) for name, one in values.items()}
@@ -109,7 +109,7 @@ def _known(value: Any, known: dict[int, Any]) -> Any:
 
 
 def _copied(value: Any, known: dict[int, Any]) -> Any:
-    """Numbers and strings as they are, containers of them anew."""
+    """Return numbers and strings as they are, and copies of their containers."""
     kind = type(value)
     if kind in _ATOMS:
         return value
@@ -141,9 +141,9 @@ _DROPPING = {
 
 
 class WithoutDropout(TorchFunctionMode):  # type: ignore[misc]
-    """Whatever would drop something hands out its input, wherever it is called: layers, functions, attention.
+    """Mode in which dropout returns its input, wherever it is called: layers, functions, attention.
 
-    `met`: whether anything was called that may drop something.
+    `applied`: whether anything was called that may drop something.
     """
 
     def __init__(self) -> None:

@@ -43,11 +43,11 @@ class StateFile(Protocol):
         """Return a state as bytes, in full; nothing if no training can continue from it."""
 
     def read(self, path: Path) -> Any:
-        """The state in a file: `OfAnother` or `Damaged` where it is none of this training."""
+        """Return the state in a file; raise `OfAnother` or `Damaged` if it is none of this training."""
 
 
 class Keeper:
-    """Writes the state from time to time, finds it again, and removes it. Without a path it does nothing.
+    """Writer of a training's state, which finds it again and removes it; without a path it does nothing.
 
     While it is open nobody else can open it: two trainings that go on from one state would be two releases.
     """
@@ -75,7 +75,7 @@ class Keeper:
         return self.path is not None and time.monotonic() - self.written >= self.every
 
     def keep(self, state: Any) -> None:
-        """The old file stays whole until the new one is."""
+        """Write the state; the old file stays whole until the new one is."""
         content = b"" if self.path is None else self.file.encode(state)
         if self.path is None or not content:
             return
@@ -86,7 +86,7 @@ class Keeper:
         self.written = time.monotonic()
 
     def found(self, start: Any) -> Any:
-        """The state that was kept; `start` where there is none."""
+        """Return the state that was kept, or `start` if there is none."""
         if self.path is None or not self.path.exists():
             return start
         try:
@@ -108,7 +108,7 @@ class Keeper:
 
 
 def _locked(path: Path) -> int:
-    """The system lets go of it when the process ends, however it ends. A link in its place is refused, not followed."""
+    """Lock a file until the process ends, however it ends; a link in its place is refused, not followed."""
     try:
         handle = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), _OWNER_ONLY)
     except OSError as error:
@@ -148,7 +148,7 @@ class OfAnother(ValueError):
 
 @dataclass(frozen=True, eq=False)
 class ArraysFile:
-    """The states of this training. One that is not finite leads nowhere."""
+    """Files of the states of this training; a state that is not finite is not written."""
 
     training: Training
 
@@ -170,7 +170,7 @@ def encode(state: State, training: Training) -> bytes:
 
 
 def read(path: Path, training: Training) -> State:
-    """The state in a file, if it is one of this very training, whole and unchanged."""
+    """Return the state in a file, which must be one of this very training, whole and unchanged."""
     most = _most_bytes(training)
     if not path.is_file() or path.stat().st_size > most:
         raise Damaged
@@ -193,7 +193,7 @@ def decode(content: bytes, training: Training) -> State:
 
 
 def _opened(content: bytes) -> tuple[dict[str, Any], bytes]:
-    """The words and the arrays of a file whose checksum is right."""
+    """Return the words and the arrays of a file whose checksum is right."""
     begin = len(_FORMAT) + _DIGEST
     digest, body = content[len(_FORMAT) : begin], content[begin:]
     if not content.startswith(_FORMAT) or hashlib.sha256(body).digest() != digest:
@@ -259,7 +259,7 @@ class State:
 
     @property
     def arrays(self) -> tuple[Floats, ...]:
-        """All that are like the weights."""
+        """All arrays of the shape of the weights."""
         return self.weights, *self.memory, *self.released
 
     @property
@@ -303,11 +303,11 @@ class Training:
         return sum(place <= step for place in self.releases)
 
     def has_order(self, step: int) -> bool:
-        """Whether an order of the records has been drawn by then; it is kept until the next is."""
+        """Whether an order of the records has been drawn after `step` steps; it is kept until the next is."""
         return self.run.batches.shuffled and step > 0
 
     def allows(self, state: State) -> bool:
-        """Whether this training can be where the state says."""
+        """Whether a state is one that this training can reach."""
         return (
             0 <= state.step <= self.run.steps
             and len(state.released) == self.releases_until(state.step)
@@ -324,7 +324,7 @@ class Training:
         return state.order.dtype.kind == "i" and self.run.batches.allows_order(state.order)
 
     def _allows_randomness(self, randomness: Any) -> bool:
-        """Without a seed there is nothing to go on with; with one, a source has to take it as it is."""
+        """Whether the random numbers' state fits: none without a seed, and one that a source accepts with one."""
         if self.seed is None or randomness is None:
             return self.seed is None and randomness is None
         source = Source(self.seed)

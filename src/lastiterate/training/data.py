@@ -19,7 +19,7 @@ _LONGEST = 1e150
 
 
 class Data(ABC):
-    """Records as a trainer asks for them, wherever they lie.
+    """Records that a trainer reads, wherever they are stored.
 
     `shortened`: how many rows were longer than declared. It was computed from the data: it is not private.
     """
@@ -41,7 +41,7 @@ class Data(ABC):
 
     @abstractmethod
     def pieces(self, chosen: Indices, most: int) -> Iterator[Records | Unmeasured]:
-        """The chosen records, so many at a time."""
+        """Yield the chosen records in pieces of at most `most`."""
 
     @abstractmethod
     def fingerprints(self) -> list[list[Any]]:
@@ -50,7 +50,7 @@ class Data(ABC):
 
 @dataclass(frozen=True, eq=False)
 class InMemory(Data):
-    """Arrays as they were given: they are not copied."""
+    """Records in arrays as they were given, without a copy."""
 
     records: Records
     shortened: int = 0
@@ -138,7 +138,7 @@ def _unmasked(values: Any) -> np.ndarray:
 
 
 def float_type(given: Any, dtype: Any) -> Any:
-    """The one asked for; by default single precision stays what it is, and all else becomes double."""
+    """Return the type asked for; by default single precision stays, and anything else becomes double."""
     if dtype is not None:
         return dtype
     return np.float32 if given == np.float32 else np.float64
@@ -156,7 +156,7 @@ def checked_float_type(dtype: Any) -> Any:
 
 
 def check_range(labels: Floats, precision: Any) -> None:
-    """Products are computed in this precision, and a target that is infinite there is so at every step."""
+    """Raise an error if targets are infinite in the precision in which products are computed."""
     largest = float(np.finfo(precision).max)
     if (np.abs(labels) > largest).any():
         got = f"{np.abs(labels).max():.3g}"
@@ -225,7 +225,7 @@ class Records:
 
 @dataclass(frozen=True, eq=False)
 class Unmeasured:
-    """Records that are short enough as they are. Their norms are computed when they are asked for: most steps need none.
+    """Records short enough as they are; norms are computed on request, since most steps need none.
 
     `longest` is what no norm exceeds; `kept_in` is the precision that the rows came in.
     """
@@ -251,7 +251,7 @@ class Unmeasured:
 
 
 def limited(rows: Floats, labels: Floats, norms: Floats, feature_norm: float | None) -> tuple[Records, int]:
-    """Records of which none is longer than declared, and how many were. No row is looked at for the sake of another."""
+    """Return records scaled down to the declared norm, each by itself, and the number of those that were longer."""
     if feature_norm is None or not (norms > feature_norm).any():
         return Records(rows, labels, at_least(norms, rows.dtype), None), 0
     shrink = 1 - 4 * float(np.finfo(rows.dtype).eps)  # so that rounding cannot make a row too long again
@@ -295,7 +295,7 @@ class RecordSource(Protocol):
     def __len__(self) -> int: ...
 
     def pieces(self, chosen: Indices, rows: int) -> Iterator[tuple[Any, Any]]:
-        """Features and targets of the chosen records, in the given order, `rows` at a time; the last piece may be shorter.
+        """Yield features and targets of the chosen records in order, `rows` at a time; the last piece may be shorter.
 
         `chosen` is a slice or an array of positions.
         """
@@ -304,7 +304,7 @@ class RecordSource(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class ArrayRecords:
-    """Two arrays, of which only the records that a step uses are touched."""
+    """Records in two arrays, of which only those that a step uses are read."""
 
     features: np.ndarray
     targets: np.ndarray
@@ -334,7 +334,7 @@ def on_disk(array: Any) -> bool:
 
 
 def mapped_pair(features: np.ndarray, targets: Any) -> ArrayRecords:
-    """Features in a mapped file, and targets, as they are given."""
+    """Return features in a mapped file, and targets, as records; they are checked, not copied."""
     check_unmasked(features)
     check_unmasked(targets)
     rows, labels = np.asarray(features), np.asarray(targets)

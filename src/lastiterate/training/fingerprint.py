@@ -26,7 +26,7 @@ _NAMED = (type, types.BuiltinFunctionType, types.ModuleType, np.ufunc)
 
 
 def fingerprint(value: Any) -> str:
-    """Equal for equal values, as far as they can be told apart."""
+    """Return a fingerprint that is equal for equal values, as far as they can be told apart."""
     return hashlib.sha256(json.dumps(_Fingerprints().of(value)).encode()).hexdigest()
 
 
@@ -59,7 +59,7 @@ class ArrayDigest:
 
 
 class _Fingerprints:
-    """Remembers what it has told, so that what refers to itself ends."""
+    """Fingerprints of nested values; what was seen before is named again, so that cycles end."""
 
     def __init__(self) -> None:
         self._before: dict[int, tuple[int, Any]] = {}
@@ -147,7 +147,7 @@ def _names_in(code: types.CodeType) -> set[str]:
 
 
 def _matters(value: Any, module: str) -> bool:
-    """Data, and functions of the same module; those of libraries are known by the names that the code uses."""
+    """Whether a global value belongs in a fingerprint: data, and functions of the same module."""
     if isinstance(value, types.FunctionType):
         return value.__module__ == module
     return isinstance(value, (*_PLAIN, np.ndarray, np.generic, tuple, list, dict, functools.partial))

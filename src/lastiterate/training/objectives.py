@@ -43,7 +43,7 @@ def leaves(
     factor: float = 1.0,
     finer: int = RELEASED,
 ) -> Floats:
-    """factor·value with these noises, as it may be released, on a grid 2^finer times finer than the noise.
+    """Return factor·value with these noises for release, on a grid 2^finer times finer than the noise.
 
     Its law is that of the ideal mechanism, rounded: low bits show nothing, and a guarantee with δ = 0 stays one, but for a
     probability of 2⁻¹⁹⁰ that noise lies where 191 random bits do not reach.
@@ -74,7 +74,7 @@ _FINEST = 40  # a finer grid would leave too many roundings in doubt
 
 
 class Vectors:
-    """Numpy's arrays in double precision, whose noise is drawn exactly around what they hold."""
+    """Operations on numpy's arrays in double precision, with noise drawn exactly around their values."""
 
     straying = STRAYING
     """By how much the iterates of a training may stray, as mu."""
@@ -94,7 +94,7 @@ class Vectors:
         return leaves_with_normal_noise(value, std, source, finer)
 
     def settled(self, run: Run, value: Any, step_size: float) -> Any:
-        """After the proximal map and the projection of a run."""
+        """Return the value after the proximal map and the projection of a run."""
         return run.domain.projected(value if run.prox is None else run.prox.mapped(value, step_size))
 
     def grid_of_released(self, finer: int) -> int:
@@ -178,7 +178,7 @@ class LinearModel(Objective):
 
 @dataclass(frozen=True, eq=False)
 class EachRecord(Objective):
-    """The user's own gradients, a number of records at a time, each cut to the clip and to what the loss declares."""
+    """The user's own gradients, some records at a time, each cut to the clip and to the declared bound."""
 
     gradients: RecordGradients
     data: Data
@@ -203,7 +203,7 @@ class EachRecord(Objective):
         return total
 
     def arithmetic(self, run: Run, parameters: int) -> Arithmetic:
-        """`_check_rounding` holds gradients without a bound to a part of the sensitivity."""
+        """Rounding of the run; that of unbounded gradients is held small by `_check_rounding`."""
         most = _least(self.declared, _smallest_clip(run))
         return acceptable_arithmetic(run, IN_DOUBLE_PRECISION) if math.isfinite(most) else UNBOUNDED
 
@@ -243,7 +243,7 @@ def precision_of_products(precision: Any, random: bool) -> Any:
 
 
 def acceptable_arithmetic(run: Run, sums: Sums, lost: float = 0.0) -> Arithmetic:
-    """Rounding is relative to two gradients of the greatest length; the sensitivity may be known to be smaller."""
+    """Return the rounding relative to the sensitivity, which may be less than two gradients; an error if too large."""
     beyond = sums.factor(run.batches.largest, run.batches.random) - 1 + lost
     longest = bound_of_gradients(run)
     factor = 1 + beyond * (max(1.0, 2 * longest / run.loss.gradient_sensitivity) if run.adjacency.replaces else 2.0)
@@ -300,7 +300,7 @@ def clipped_gradient_sum(model: Model, weights: Floats, given: Records | Unmeasu
 
 
 def _surely_short(slopes: Floats, longest: float, most: float) -> bool:
-    """Whether no gradient is longer than `most`, so that nothing is to be cut: quickly, and never wrongly.
+    """Whether no gradient is longer than `most`, by a quick test that is never wrong when it says yes.
 
     No row is longer than `longest`. Squares below 1e-30 may have lost digits, and sums of them lose a part 2⁻²⁴ for each
     column at most.

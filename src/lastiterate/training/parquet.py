@@ -51,7 +51,7 @@ class ParquetRecords:
         self._idle: list[_Cursor] = []
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without what can be read again, so that it is cheap to send to another process."""
+        """Return the state without cached rows, so that it is cheap to send to another process."""
         return {**vars(self), "_kept": {}, "_used": 0, "_idle": []}
 
     def __repr__(self) -> str:
@@ -149,7 +149,7 @@ class ParquetRecords:
             array.flush()
 
     def _stream(self, first: int, last: int, rows: int) -> Iterator[Block]:
-        """Goes on in the row group where the stream before has ended, so that short batches do not decode it again.
+        """Yield consecutive records, from where the stream before ended in a row group, which is not decoded again.
 
         A cursor is taken by one stream at a time, whatever threads there are.
         """
@@ -189,7 +189,7 @@ class ParquetRecords:
 
 
 class _Cursor:
-    """Records one after the other, as many as are asked for, from blocks of any size."""
+    """Reader of consecutive records, any number at a time, from blocks of any size."""
 
     def __init__(self, blocks: Iterator[Block], place: int) -> None:
         self.place = place
@@ -236,7 +236,7 @@ def parquet() -> Any:
 
 
 def files_of(path: Any) -> tuple[Path, ...]:
-    """A file, all `*.parquet` of a folder, those that a pattern matches, or a list of these; sorted by name."""
+    """Return the files of a path: a file, all `*.parquet` of a folder, a pattern, or a list; sorted by name."""
     if isinstance(path, list | tuple):
         return tuple(file for one in path for file in files_of(one))
     if not isinstance(path, str | os.PathLike):
@@ -307,7 +307,7 @@ def columns_of(files: Sequence[Path], features: Sequence[str] | None, target: st
 
 
 def row_groups_of(files: Sequence[Path], columns: Columns) -> tuple[RowGroup, ...]:
-    """All that are not empty, with the places of their records."""
+    """Return all row groups that are not empty, with the places of their records."""
     found: list[RowGroup] = []
     first = 0
     for path in files:

@@ -62,13 +62,13 @@ class Preparation:
 
 
 def only_scaled(features: int, most: float) -> Preparation:
-    """Without looking at the data: rows no longer than `most` become rows no longer than 1."""
+    """Return the preparation that scales rows of norm at most `most` to at most 1, without looking at data."""
     return Preparation(np.zeros(features), most, 1.0)
 
 
 @dataclass(frozen=True, eq=False)
 class PrivateRows:
-    """Rows that only mechanisms look at. No row is longer than `most`; there are `records`, which is public."""
+    """Rows that only mechanisms read. No row is longer than `most`; the number of `records` is public."""
 
     pieces: Pieces
     records: int
@@ -76,7 +76,7 @@ class PrivateRows:
     adjacency: Adjacency
 
     def learnt(self, spent: Spent, reach: float, source: Source, centred: bool = True) -> Preparation:
-        """The preparation that these releases find; what is not centred keeps its origin."""
+        """Return the preparation learnt by noisy releases; without centring, rows keep their origin."""
         center = self._center(spent.center, source) if centred else np.zeros(next(self.pieces()).shape[1])
         return Preparation(center, self._scale(center, spent.scale, source), reach)
 
@@ -108,7 +108,7 @@ class PrivateRows:
 
     @property
     def _shifted(self) -> bool:
-        """Whether the neighbour's rows are counted otherwise: then any of them may be rounded together with others."""
+        """Whether the neighbour's rows are counted differently, so that any of them may be rounded in other blocks."""
         return self.adjacency is ADD_OR_REMOVE_ONE
 
     def _moved(self, change: float, longest: float, precision: Any) -> float:

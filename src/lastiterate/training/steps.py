@@ -63,7 +63,7 @@ def take_steps(
 
 
 def step_for(run: Run, objective: Objective, source: Source, state: State) -> TrainingStep:
-    """The steps of this run, from this state on."""
+    """Return the object that takes the steps of this run from this state on."""
     if run.process.update.plain:
         return TrainingStep(run, objective, source, state.weights.size)
 
@@ -132,7 +132,7 @@ class TrainingStep:
             raise InvalidInput("iterates_overflowed")
 
     def _check_heard(self, noise: float, lengths: float) -> None:
-        """The rounding of a step is nothing beside its noise. Seeds are for tests, and never private."""
+        """Raise an error if the rounding of a private step is not small beside its noise."""
         if self.source.private and not lengths <= self.farthest * noise:
             raise InvalidInput("noise_lost_in_rounding", noise=noise, length=lengths / 2, least=2 / self.farthest)
 
@@ -183,7 +183,7 @@ class OptimisedStep(TrainingStep):
 
     @property
     def _linear(self) -> bool:
-        """Whether what is released last is a number times what gets the noise, and something known before."""
+        """Whether the last release is a number times what gets the noise, plus something known before."""
         projected = math.isfinite(self.run.domain.diameter) or self.run.prox is not None
         return self.optimizer.linear is not None and not projected
 
@@ -199,11 +199,11 @@ class OptimisedStep(TrainingStep):
         return self.optimizer.noised(weights, taken, remembered, ratio)
 
     def _settled(self, weights: Floats, moved: Floats, remembered: tuple[Floats, ...], at: At) -> Any:
-        """The next iterate and what is remembered, from that with its noise."""
+        """Return the next iterate and memory from the value that got the noise."""
         return self.optimizer.settled(weights, moved, remembered, at)
 
     def _taken(self, step: int, weights: Floats, chosen: Indices) -> Floats:
-        """−step_size·(mean gradient, and the terms that make weights decay)."""
+        """Return −step_size·(mean gradient, plus the terms that make weights decay)."""
         size, clip = float(self.sizes[step]), None if self.clips is None else float(self.clips[step])
         total = self.objective.gradient_sum(weights, chosen, clip)
         total *= -size / self._divisor(chosen)
@@ -224,7 +224,7 @@ class OptimisedStep(TrainingStep):
         return self._noisy(value, factor * noise, seen=True)
 
     def _averaged(self, step: int, after: Floats) -> tuple[Floats, ...]:
-        """The average moves towards the iterate; what the sum rounds off is carried along."""
+        """Return the average after a step, and what its sum rounds off, which is carried along."""
         if self.average.plain:
             return ()
         before, carried = self.memory[-2:]
@@ -245,13 +245,13 @@ class OptimisedStep(TrainingStep):
         self._check_heard(noise, lengths * roundings * (2.0 if self.optimizer.slots else 1.0))
 
     def _check_last(self, noise: float, lengths: float) -> None:
-        """The rounding of an average is that of all its terms; where nothing hides by it, none is charged."""
+        """Raise an error if the rounding of an average, of all its terms, is not small and would be accounted for."""
         charged = not isinstance(self.run.process.update.curvature, Fact) and self.source.private
         if charged and not ROUNDING * lengths <= self.vectors.straying / 8 * noise:
             raise InvalidInput("noise_lost_in_average", noise=noise, length=lengths)
 
     def _apart(self) -> float:
-        """A rounding of an iterate is felt in the next two steps, and in the average, whose own noise is smaller."""
+        """Factor by which a rounding grows: it affects the next two steps, and the average with its smaller noise."""
         curvature = self.run.process.update.curvature
         if isinstance(curvature, Fact):
             return math.inf
@@ -266,7 +266,7 @@ class OptimisedStep(TrainingStep):
 
 
 class Sampler:
-    """Asked for one batch after the other. `order` is all that it remembers: that of the epoch, for shuffled batches."""
+    """Source of one batch after the other; it remembers `order` alone, that of the epoch if shuffled."""
 
     def __init__(self, batches: Batches, source: Source, order: Any = None) -> None:
         self.batches = batches

@@ -34,7 +34,7 @@ _ROWS_AT_ONCE = 8192
 
 @dataclass(frozen=True, eq=False)
 class Streamed(Data):
-    """`feature_norm` is None where no row is longer than it; no row is longer than `longest` when it is trained on."""
+    """Streamed records; `feature_norm` is None if no row exceeds it; in training no row exceeds `longest`."""
 
     source: RecordSource | ArrayRecords
     kept_in: Any
@@ -102,7 +102,7 @@ def unchecked_data(source: RecordSource, records: int) -> Streamed:
 def read_pieces(
     source: RecordSource | ArrayRecords, dtype: Any, chosen: Indices, most: int
 ) -> Iterator[tuple[Floats, Floats]]:
-    """Pieces of exactly the records that were asked for, features in this precision and targets in double."""
+    """Yield pieces of exactly the chosen records, features in this precision and targets in double."""
     width, records = source.shape[1], len(source)
     left = len(range(*chosen.indices(records))) if isinstance(chosen, slice) else len(chosen)
     for features, targets in source.pieces(chosen, most):

@@ -118,7 +118,7 @@ def _objective(
 
 
 def _linear(run: Run, model: Model, data: Any, dtype: Any, fingerprinted: bool) -> Data:
-    """Records that lie on disk stay there."""
+    """Return checked data for a linear model; records on disk stay there."""
     about = run.batches.records, run.loss.feature_norm, checked_float_type(dtype)
     if isinstance(data, tuple | list) and len(data) == 2 and on_disk(data[0]):
         return streamed_data(mapped_pair(*data), *about, model.check_targets, fingerprinted)
@@ -216,7 +216,7 @@ class Trained:
 def report_of(
     run: Run, delta: float, releases: Iterable[int], caveats: tuple[Fact, ...], enforced: Iterable[str] = EXECUTED
 ) -> Report:
-    """The account, what is wrong with this execution, and what it stands for."""
+    """Return the account of an execution with its caveats and with what it enforced."""
     basis = tuple((code, Basis.ENFORCED) for code in enforced if code != "noise" or not caveats)
     return replace(account(run, delta, releases), caveats=caveats, basis=basis)
 
@@ -225,7 +225,7 @@ def report_of(
 
 
 def run_to_forget(run: Run, forget: Any, loss: Any, checkpoint: Any, releases: Iterable[int]) -> Run:
-    """Training and further steps as one run; or why that is not what can be executed."""
+    """Return training and further steps as one run, or raise an error if it cannot be executed."""
     if not isinstance(forget, Removed):
         raise InvalidInput("not_removed_records", field="forget", got=f"{shown(forget):.60}")
     if forget.plan.run != run:
@@ -243,7 +243,7 @@ def run_to_forget(run: Run, forget: Any, loss: Any, checkpoint: Any, releases: I
 
 
 def _allowed(plan: Forgetting, releases: set[int]) -> bool:
-    """After adaptive requests all is taken as known but what is computed while a request is served."""
+    """Whether these releases are planned; with adaptive requests, only those while a request is served are not."""
     if not plan.adaptive:
         return releases <= set(plan.releases)
     ends = plan.requests.ends(plan.run.steps)
@@ -251,7 +251,7 @@ def _allowed(plan: Forgetting, releases: set[int]) -> bool:
 
 
 def phases(forget: Removed | None, data: Any, begun: int) -> Iterator[tuple[int, Any]]:
-    """After how many steps training goes on with which data, from this step on: nothing changes if nothing is forgotten."""
+    """Yield, from this step on, the steps after which the data change, with the data from there on."""
     if forget is None:
         return
     done = forget.plan.run.steps
@@ -281,7 +281,7 @@ def as_forgotten(plan: Forgetting, executed: Run, caveats: tuple[Fact, ...]) -> 
 
 
 def checked_earlier(trained: Any, forget: Removed | None, start: Any, releases: Iterable[int]) -> Trained | None:
-    """The model to go on from, if one is given: that of the planned run, before one of its requests."""
+    """Return the earlier model, which must be that of the planned run before one of its requests; None without."""
     if trained is None:
         return None
     if not isinstance(trained, Trained):
@@ -311,12 +311,12 @@ def _check_records(trained: Trained, forget: Removed) -> None:
 
 
 def _begins(plan: Forgetting) -> tuple[int, ...]:
-    """After so many steps each request comes."""
+    """Return the steps after which the requests come."""
     return (plan.run.steps, *plan.requests.ends(plan.run.steps)[:-1])
 
 
 def _settings(run: Run) -> Run:
-    """A run but for what its execution added."""
+    """Return a run without what its execution added."""
     return replace(run, arithmetic=EXACT, start_norm=0.0)
 
 

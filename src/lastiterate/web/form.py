@@ -38,7 +38,7 @@ def start(run: Run, delta: float) -> dict[str, Any]:
 
 
 def as_form(run: Run) -> dict[str, Any]:
-    """The run with its length in epochs where these are whole: a batch size may then change without it."""
+    """Return the run as a form, in epochs if these are whole, so that a batch size may change without them."""
     epochs, rest = divmod(run.steps, run.batches.per_epoch)
     return {**run_to_dict(run), "steps": run.steps if rest else {"epochs": epochs}}
 
@@ -87,7 +87,7 @@ _USUAL = {"weight_decay": 0.0, "domain": {"kind": "unbounded"}}
 
 
 def run_to_python(run: Run, delta: float) -> str:
-    """A program that accounts for the run."""
+    """Return a program that accounts for the run."""
     plain = run_to_dict(run)
     epochs, rest = divmod(run.steps, run.batches.per_epoch)
     if not rest and run.batches.per_epoch > 1:

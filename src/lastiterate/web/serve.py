@@ -75,7 +75,7 @@ class _Server(uvicorn.Server):
 
 @dataclass(frozen=True, eq=False)
 class Planner:
-    """A page that is about to be served: the socket listens already."""
+    """A page that is about to be served, with a socket that listens already."""
 
     listening: socket.socket
     token: str
@@ -95,7 +95,7 @@ class Planner:
         return _Server(uvicorn.Config(app, **_QUIET), workers)
 
     def serve(self, *, browser: bool) -> None:
-        """Until Ctrl-C, which is the usual end."""
+        """Serve the page until Ctrl-C."""
         if browser:
             threading.Thread(target=webbrowser.open, args=(self.address,), daemon=True).start()
         with suppress(KeyboardInterrupt):
@@ -126,7 +126,7 @@ LARGEST_QUESTION = 2**20  # bytes
 
 
 def application(token: str, port: int, start: dict[str, Any], workers: Workers) -> Guard:
-    """Under /token/: the page, what it starts with, and what it asks."""
+    """Return the application: under /token/ the page, what it starts with, and its questions."""
 
     @asynccontextmanager
     async def alive(_: Starlette) -> AsyncIterator[None]:
@@ -206,7 +206,7 @@ _HEADERS = {
 
 
 class Guard:
-    """Refuses every request whose path does not begin with the token, or whose headers name another host or page."""
+    """Refuse every request whose path does not begin with the token, or whose headers name another host or page."""
 
     def __init__(self, app: ASGIApp, token: str, port: int) -> None:
         self.app, self.token = app, token.encode()
@@ -229,7 +229,7 @@ class Guard:
         await answer(scope, receive, guarded)
 
     def _refusal(self, scope: Scope) -> str | None:
-        """Why nobody may ask this, by its code."""
+        """Return the code of why a request is refused, or None."""
         headers = Headers(scope=scope)
         if headers.get("host", "") not in self.hosts:
             return "host_refused"
@@ -248,7 +248,7 @@ _STREAM_HEADERS = [(b"content-type", b"application/x-ndjson"), (b"x-accel-buffer
 
 
 class Answer(Response):
-    """Lines of JSON; the first one decides on the status: 422 if it says what is wrong with the question."""
+    """A response of lines of JSON; the first decides on the status: 422 if it says what is wrong."""
 
     def __init__(self, workers: Workers, question: bytes) -> None:
         self.workers, self.question = workers, question

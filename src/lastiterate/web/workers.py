@@ -42,7 +42,7 @@ class Workers:
             self._start_another()
 
     async def close(self) -> None:
-        """Whoever waits is told that there will be no answer."""
+        """Stop all processes; questions that wait are told that there will be no answer."""
         self._closed = True
         for _ in range(self._waiting):
             self._free.put_nowait(None)
@@ -51,7 +51,7 @@ class Workers:
 
     @asynccontextmanager
     async def answer(self, question: bytes) -> AsyncIterator[AnswerLines]:
-        """The lines of the answer. When the block is left before the last one, the computation stops."""
+        """Give the lines of the answer; the computation stops if the block is left before the last one."""
         process = await self._in_turn()
         lines = AnswerLines(process)
         self.busy.append(process)
@@ -63,7 +63,7 @@ class Workers:
             await asyncio.shield(self._given_back(process, lines))
 
     async def _in_turn(self) -> Process:
-        """A process, as soon as not too many compute."""
+        """Return a process as soon as one is free, or raise TooBusy."""
         if self._waiting >= _MOST_WAITING or self._closed:
             raise TooBusy("too_many_waiting")
         self._waiting += 1

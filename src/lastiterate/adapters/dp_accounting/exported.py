@@ -1,4 +1,4 @@
-"""Our guarantees as its events."""
+"""Guarantees of this library as events of dp-accounting."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def compose_into(accountant: Any, guarantee: Notion | Report, count: int = 1) ->
 
 
 def best_notion(guarantee: Any) -> Notion:
-    """The notion itself, or that of a report's best theorem; an error if it has a caveat."""
+    """Return the guarantee, or that of a report's best theorem; an error if it has a caveat."""
     if isinstance(guarantee, Report) and guarantee.members:
         raise InvalidInput("exported_of_one_user", field="guarantee")
     notion = guarantee.best.notion if isinstance(guarantee, Report) else guarantee
@@ -154,7 +154,7 @@ def _pmf(masses: Masses, interval: float) -> Any:
 
 
 def _raised(masses: Floats, interval: float) -> Floats:
-    """A part of every mass one cell higher: more than what its sums over all cells, and its losses, which it reaches by
+    """Move a part of every mass one cell up: more than its sums over all cells, and its losses, which it reaches by
     adding up the interval, may lose by rounding.
     """
     count = len(masses)
@@ -170,7 +170,7 @@ _DOTS = ((1e-2, 40), (1e-4, 60), (1e-7, 80), (1e-10, 40), (1e-13, 20), (1e-16, 2
 
 
 def dotted(notion: Notion) -> Profile:
-    """The profile on about 260 dots, equally far apart in log δ between the δ of the list.
+    """Return the profile on about 260 dots, equally far apart in log δ between the δ of the list.
 
     Of several guarantees for one release only those that are the best at one of these δ are asked: every choice is valid.
     """

@@ -116,7 +116,7 @@ Parts = list[tuple[Any, int]]
 
 
 def parts_of(event: Any, count: int = 1) -> Iterator[tuple[Any, int]]:
-    """The events inside that compose nothing, in order; those that do nothing are left out."""
+    """Yield the parts of an event that are no compositions, in order, without those that do nothing."""
     match event:
         case dp.NoOpDpEvent():
             return
@@ -159,7 +159,7 @@ def _equal(one: Any, other: Any) -> bool:
 
 
 def trials_of_event(event: Any) -> Trials | None:
-    """Poisson where its shape is infinite, else truncated negative binomial; None where it runs exactly once."""
+    """Return the law of repetitions: Poisson for an infinite shape, else negative binomial; None if it runs once."""
     try:
         return _trials(event)
     except InvalidInput as error:
@@ -192,7 +192,7 @@ def _laplace(event: Any, adjacency: Adjacency) -> Notion:
 
 
 def _discrete_laplace(event: Any, adjacency: Adjacency) -> Notion:
-    """Pure differential privacy, which is exact for a sensitivity of 1."""
+    """Pure guarantee of discrete Laplace noise, which is exact for a sensitivity of 1."""
     rate = checked_number("noise_parameter", event.noise_parameter, NON_NEGATIVE)
     sensitivity = checked_count("sensitivity", event.sensitivity)
     return pure(up(records_apart(adjacency) * rate * sensitivity, 4), adjacency) if rate else NoPrivacy(adjacency)
@@ -217,7 +217,7 @@ def _concentrated(event: Any, adjacency: Adjacency) -> Notion:
 
 
 def _mixture(event: Any, adjacency: Adjacency) -> Notion:
-    """The worst is that all moves point the same way, so that their signs do not matter."""
+    """Guarantee of a mixture: the worst is that all moves point the same way, whatever their signs."""
     if adjacency.replaces:
         raise UnsupportedEvent("dp_event_replaces_none", event=event)
     deviation = checked_number("standard_deviation", event.standard_deviation, NON_NEGATIVE)
@@ -322,7 +322,7 @@ _REPORTS = 16  # are kept: accountants ask for the same run and δ again
 
 
 def notion_of(event: Any, neighboring_relation: Any, delta: float = 1e-6) -> Notion:
-    """The guarantee of an event of dp-accounting as one notion; all its ε and δ are upper bounds.
+    """Return the guarantee of an event of dp-accounting as one notion; its ε and δ are upper bounds.
 
     Noise multipliers are defined as in dp-accounting: noise divided by the norm of one record's contribution, so a Gaussian
     event is 2/noise_multiplier-GDP under REPLACE_ONE. If the event holds a run, its best theorem at `delta` is used; the
@@ -341,7 +341,7 @@ def checked_parts(event: Any, adjacency: Adjacency, count: int = 1) -> Parts:
 
 
 def composed(parts: Parts, adjacency: Adjacency, delta: float) -> Notion:
-    """All parts together; of the theorems about a run, the one that is best at δ."""
+    """Compose all parts; of the theorems about a run, the best at δ is taken."""
     notions = [(_notion(part, adjacency, delta), count) for part, count in counted(parts)]
     if any(isinstance(notion, NoPrivacy) for notion, _ in notions):
         return NoPrivacy(adjacency)
@@ -377,7 +377,7 @@ def _notion(part: Any, adjacency: Adjacency, delta: float) -> Notion:
 
 
 def _best_of_repeated(event: Any, adjacency: Adjacency, delta: float) -> Notion:
-    """All that the event repeats is one trial."""
+    """Guarantee of the best of repeated trials; everything that the event repeats is one trial."""
     trials = trials_of_event(event)
     trial = composed(checked_parts(event.event, adjacency), adjacency, delta)
     return trial if trials is None or isinstance(trial, NoPrivacy) else best_of_trials(trial, trials)

@@ -43,7 +43,7 @@ class OnSample(Notion):
 
     @cached_property
     def absent(self) -> Profile:
-        """Without it against with it: r·δ(ε″), r = 1 − e^ε(1 − q) and e^{ε″} = e^ε·q/r, and 0 where r is not positive."""
+        """Profile without the record against with it: r·δ(ε″) with r = 1 − e^ε(1 − q) and e^{ε″} = e^ε·q/r, or 0."""
         return Profile(function=partial(_absent, self.inner, self.inclusion), adjacency=self.adjacency)
 
     def _log_delta(self, epsilons: Floats) -> Floats:
@@ -60,7 +60,7 @@ def _absent(inner: Notion, inclusion: float, epsilons: Floats) -> Floats:
 
 
 def compose_by_order(parts: Counted) -> Notion:
-    """All parts together; order by order where samples are composed with what is not Gaussian."""
+    """Compose all parts, each order by itself where samples are composed with what is not Gaussian."""
     if len(parts) == 1 and parts[0][1] == 1:
         return parts[0][0]
     if all(isinstance(part, GaussianDP | SubsampledGaussians) for part, _ in parts):
@@ -88,7 +88,7 @@ def _steps(part: Notion, count: int) -> Iterator[tuple[Notion, int]]:
 
 @dataclass(frozen=True, eq=False)
 class ByOrder(Notion):
-    """The worse of both orders, each composed on a lattice."""
+    """The worse of both orders of the data sets, each composed on a lattice."""
 
     steps: tuple[tuple[Notion, int], ...]
     adjacency: Adjacency
@@ -142,12 +142,12 @@ def _laplace(distance: float, epsilons: Floats) -> Floats:
 
 
 def pure(epsilon: float, adjacency: Adjacency) -> Profile:
-    """(ε, 0)-differential privacy."""
+    """Profile of (ε, 0)-differential privacy."""
     return Profile(epsilons=[up(epsilon, _FEW)], deltas=[0.0], adjacency=adjacency)
 
 
 def randomized_response(kept: float, other: float, buckets: int, adjacency: Adjacency) -> Profile:
-    """The record's own bucket with probability `kept`, each of the others with probability `other`.
+    """Profile of randomized response: the own bucket with probability `kept`, each other with `other`.
 
     The neighbour's own bucket is another one, or, where its record contributes nothing, all are as likely for it.
     """
@@ -162,7 +162,7 @@ def _replaced_response(kept: float, other: float, epsilons: Floats) -> Floats:
 
 
 def _response(kept: float, other: float, buckets: int, epsilons: Floats) -> Floats:
-    """Against a uniform bucket, in both orders."""
+    """δ of a response against a uniform bucket, the worse of both orders."""
     ratios, uniform = np.exp(np.minimum(epsilons, LARGEST_EXPONENT)), 1 / buckets
     present = _excess(ratios, kept, uniform) + (buckets - 1) * _excess(ratios, other, uniform)
     absent = _excess(ratios, uniform, kept) + (buckets - 1) * _excess(ratios, uniform, other)

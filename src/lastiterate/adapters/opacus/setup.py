@@ -78,7 +78,7 @@ class Setup:
                 weights.register_post_accumulate_grad_hook(self._see_gradient)
 
     def _see_gradient(self, weights: Any) -> None:
-        """Ghost clipping switches its hooks off for the pass that computes clipped gradients, and for no other."""
+        """Note the gradient of clipped losses: ghost clipping switches its hooks off for that pass alone."""
         self._clipped[weights] = None if self.module.hooks_enabled else (weights.grad, weights.grad._version)
 
     def _add(self) -> None:
@@ -206,7 +206,7 @@ def limit_of(precision: str, straying: float) -> float | None:
 
 
 def accounted(run: Run, delta: float, releases: Iterable[int], limit: float | None) -> tuple[Report, Hiding]:
-    """The account of a run whose hidden weights strayed by at most `limit`, or by too much."""
+    """Return the account of a run whose hidden weights strayed by at most `limit`, or by too much."""
     at, plain = (delta, tuple(releases)), run.process.update.plain
     if limit is not None and plain and _may_hide(run):
         charged = account(replace(run, arithmetic=Arithmetic(displacement=limit)), *at)
@@ -225,7 +225,7 @@ def _hides(report: Report) -> bool:
 
 
 def _may_hide(run: Run) -> bool:
-    """Whether any theorem could make use of hidden iterates: where steps may do anything to them, none can."""
+    """Whether a theorem could use hidden iterates: none can if steps may do anything to them."""
     return isinstance(run.optimizer, SGD) and (math.isfinite(extremes(run.process.lipschitz)[1]) or run.decay > 0)
 
 
@@ -235,7 +235,7 @@ def precision_of(optimizer: DPOptimizer) -> torch.dtype:
 
 
 def squared_straying(run: Run, optimizer: DPOptimizer, step: int, multiplier: float) -> float:
-    """(e/ν)², where the weights after this step are off by at most e, and the next noise on the weights is ν.
+    """Square of e/ν: the weights after this step are off by at most e, and their next noise is ν.
 
     What is off in a hidden iterate moves the mean of the next Gaussian by that much, times the Lipschitz constant where the
     account uses one. At the step the noisy gradient is there, and the weights have not moved yet.

@@ -20,7 +20,7 @@ Span = tuple[float, float, int]
 
 @dataclass(frozen=True)
 class StepHistory:
-    """The steps that were executed, and how."""
+    """The steps that were executed, and the circumstances."""
 
     spans: tuple[Span, ...] = ()
     steps: int = 0
@@ -46,7 +46,7 @@ class StepHistory:
 
 
 def history_from(state: Any, mechanism: str, run: Run) -> StepHistory:
-    """The history in such a state, if it is about this run."""
+    """Return the history in a saved state, or raise an error if it is not about this run."""
     if not isinstance(state, Mapping):
         raise InvalidInput("opacus_state_kind", got=type(state).__name__)
     for name in ("history", "mechanism", "run", "circumstances"):
@@ -65,7 +65,7 @@ def history_from(state: Any, mechanism: str, run: Run) -> StepHistory:
 
 
 def _continued(history: StepHistory, run: Run) -> StepHistory:
-    """A loader that starts again begins a new epoch: in the middle of one, records would be used twice."""
+    """Return the history, or an error in the middle of an epoch: a new loader would use records twice."""
     if history.steps > run.steps:
         raise InvalidInput("opacus_state_steps", most=run.steps, got=f"{history.steps}")
     left = history.steps % run.batches.per_epoch
@@ -92,7 +92,7 @@ def check_rate(run: Run, rate: float) -> None:
 
 
 def planned_run(run: Run, history: Any) -> Run:
-    """The whole run with the multiplier of such a history."""
+    """Return the whole run with the multiplier of a history that Opacus has set."""
     try:
         ((multiplier, rate, steps),) = history
     except (TypeError, ValueError) as error:
@@ -120,6 +120,6 @@ def _rates(run: Run) -> tuple[float, ...]:
 
 
 def _meant(run: Run, rate: float, steps: int) -> bool:
-    """Opacus plans ⌊epochs/rate⌋ steps, one too few where rounding takes it away; its sampler makes ⌊1/rate⌋ in an epoch."""
+    """Whether these are the run's steps as Opacus plans them, ⌊epochs/rate⌋ or one too few, or ⌊1/rate⌋ an epoch."""
     epochs = round(steps * rate)
     return run.steps in (steps, steps + 1, epochs * int(1 / rate))

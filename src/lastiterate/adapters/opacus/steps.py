@@ -59,7 +59,7 @@ def check_step(run: Run, optimizer: DPOptimizer, step: int) -> None:
 
 
 def check_multiplier(needed: float, multiplier: Any, step: int) -> None:
-    """An error unless the noise of this step, counted from 0, has the multiplier that is needed."""
+    """Raise an error unless the noise of this step, counted from 0, has the multiplier that is needed."""
     if not same(multiplier, needed):
         raise InvalidInput(
             "opacus_multiplier", field="noise_multiplier", needed=needed, got=f"{multiplier}", step=step + 1
@@ -67,7 +67,7 @@ def check_multiplier(needed: float, multiplier: Any, step: int) -> None:
 
 
 def _check_sizes(run: Run, optimizer: DPOptimizer, step: int) -> None:
-    """Learning rate, divisor and weight decay."""
+    """Raise an error unless learning rate, divisor and weight decay are those of the run."""
     executed = executed_by(optimizer.original_optimizer)
     if executed.learning_rate is None or executed.weight_decay is None:
         return
@@ -120,7 +120,7 @@ def check_batch_size(run: Run, optimizer: DPOptimizer, step: int) -> None:
 
 
 def seen_records(optimizer: DPOptimizer) -> int | None:
-    """Records whose gradients the step has at hand."""
+    """Return the number of records whose gradients the step has at hand, or None if it is not known."""
     first = optimizer.params[0]
     gradients = getattr(first, "grad_sample", None)
     if isinstance(gradients, list):
@@ -151,7 +151,7 @@ def _same_optimizer(executed: Executed, run: Run) -> bool:
 
 
 def _accumulated(optimizer: DPOptimizer) -> int:
-    """Batches between two steps; before the first, one."""
+    """Return the number of batches between two steps; before the first, one."""
     gradients = getattr(optimizer.params[0], "grad_sample", None)
     return len(gradients) if isinstance(gradients, list) else 1
 
@@ -175,7 +175,7 @@ def _other_step_size(run: Run, optimizer: DPOptimizer, executed: Executed, size:
 
 @dataclass(frozen=True)
 class Executed:
-    """An optimiser and its numbers as they are now; of optimisers that are only named, no numbers."""
+    """An optimiser and its numbers as they are now; without numbers if it is only known by name."""
 
     optimizer: Optimizer
     learning_rate: float | None = None
@@ -183,7 +183,7 @@ class Executed:
 
     @property
     def scales(self) -> bool:
-        """Whether a gradient twice as long makes a step twice as long, so that divisor and learning rate are one number."""
+        """Whether steps are proportional to gradients, so that divisor and learning rate act as one number."""
         return isinstance(self.optimizer, SGD)
 
 

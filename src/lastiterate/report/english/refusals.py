@@ -22,14 +22,14 @@ def statement(code: str) -> str:
 
 
 def sentences(reasons: Iterable[Fact]) -> tuple[str, ...]:
-    """The reasons of a refusal in words: first all that the run lacks, in one sentence, then each of the others."""
+    """Return the reasons of a refusal in words: first all that the run lacks, then each of the others."""
     given = list(reasons)
     lacking = [str(dict(one.values)["what"]) for one in given if one.code == "lacks"]
     return (*([_lacking(lacking)] if lacking else []), *(str(one) for one in given if one.code != "lacks"))
 
 
 def one_text(reasons: Iterable[Fact]) -> str:
-    """Reasons as one text after a colon: the first begins with a small letter, and there is no full stop at the end."""
+    """Return the reasons as one text after a colon, from a small letter and without a full stop at the end."""
     first, *others = sentences(reasons)
     return ". ".join([first, *(other[:1].upper() + other[1:] for other in others)])
 
@@ -52,7 +52,7 @@ _ADJACENCIES = {
 
 
 def _constant(adjacency: str) -> str:
-    """The name of an adjacency in the library."""
+    """Return the name of an adjacency in Python."""
     return f"li.{adjacency.upper()}"
 
 

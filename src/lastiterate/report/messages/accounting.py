@@ -158,7 +158,7 @@ def _theorem_unknown(theorem: Any) -> str:
 
 
 def _differences(differences: tuple[Any, ...], first: str, second: str) -> str:
-    """“steps is 400 in the certificate and 500 in run.toml”, of the first few."""
+    """Describe the first few differences: “steps is 400 in the certificate and 500 in run.toml”."""
     said = [f"{path} is {_entry(one)} in {first} and {_entry(two)} in {second}" for path, one, two in differences]
     return "; ".join(said[:_MOST_TOLD]) + ("; and more" if len(said) > _MOST_TOLD else "")
 

@@ -1,4 +1,4 @@
-"""How records are dealt to the steps: what every kind of batches has to say of itself."""
+"""Kinds of batches: how records are dealt to the steps, and all that the library asks of a kind."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MOST_RECORDS = 10**15
 
 
 class Turns(Enum):
-    """At which steps a record is used. Theorems ask for this, not for the class of the batches."""
+    """The steps at which a record is used. Theorems ask for this, not for the class of the batches."""
 
     EVERY_STEP = auto()
     FIXED_ORDER = auto()  # once an epoch, always at the same place, which is public
@@ -39,7 +39,7 @@ ONCE_AN_EPOCH = (Turns.FIXED_ORDER, *SECRET_PLACES)
 
 @dataclass(frozen=True)
 class Sizes:
-    """How large batches are. The gradient sum of a batch with the record is divided by `divisor`, or by more.
+    """Sizes of batches. The gradient sum of a batch with the record is divided by `divisor`, or by more.
 
     `smallest_share`, `largest_share`: a batch, over what its own sum is divided by. `levels`: how likely it is that a sum is
     divided by more, whatever the data: (`divisor` over that, probability), from 1 on. `last`: those of the last batch of
@@ -84,10 +84,10 @@ class Batches(ABC):
 
     @abstractmethod
     def batch(self, step: int, source: Source, order: Indices | None) -> Indices:
-        """The records of this step, counted from 0."""
+        """Return the records of this step, counted from 0."""
 
     def order(self, step: int, source: Source, before: Any) -> Any:
-        """The order of all records at this step, given the one before: the only thing that a trainer remembers."""
+        """Return the order of all records at this step from the one before, which is all that a trainer remembers."""
         return None
 
     def allows_order(self, order: Any) -> bool:
@@ -131,7 +131,7 @@ class Batches(ABC):
         """Return batches of the same kind with `size` records each."""
 
     def size_at(self, step: int) -> int | None:
-        """Records in the batch of this step, counted from 0; None where that is by chance."""
+        """Number of records in the batch of this step, counted from 0; None where chance decides."""
         if not self.constant_size:
             return None
         return self.last_size if (step + 1) % self.per_epoch == 0 else self.largest

@@ -177,7 +177,7 @@ class Cyclic(_Passes):
         return present
 
     def place(self, record: Any) -> Any:
-        """Records that are dropped have the place after the last."""
+        """Return the batch of each record; that of dropped records is the one after the last."""
         return record // self.batch_size
 
     @property

@@ -42,7 +42,7 @@ class _Independent(Batches):
         return Turns.FRESH
 
     def others(self, log_probability: float) -> tuple[int, int]:
-        """The least and the greatest number of other records in a batch, but for this probability."""
+        """Least and greatest number of other records in a batch, except with this probability."""
         return binomial_range(self.records - 1, self.rate, log_probability)
 
     @property
@@ -87,7 +87,7 @@ class Poisson(_Independent):
     def sampled_change(
         self, change: Floats | float, bound: Floats | float, sizes: Sizes, adjacency: Adjacency
     ) -> Floats | float:
-        """Divided by a constant: the record's own gradient, and if it is replaced, that of its neighbour as well."""
+        """Norm of the record's gradient, plus its neighbour's if it is replaced, since sums have a fixed divisor."""
         return each(lambda c: 2 * c, bound) if adjacency.replaces else bound
 
 

@@ -85,7 +85,7 @@ class Loss:
 
 
 def made(kind: str, given: Mapping[str, Any], *, clip: PerStep | None, l2: float, **facts: Any) -> Loss:
-    """A loss with these facts; arguments that are None were not given."""
+    """Return a loss with these facts; arguments that are None count as not given."""
     clip = None if clip is None else checked_per_step("clip", clip, POSITIVE)
     l2 = checked_number("l2", l2, NON_NEGATIVE)
     kept = tuple((name, value) for name, value in {**given, "l2": l2 or None}.items() if value is not None)
@@ -168,11 +168,11 @@ class Model(ABC):
 
     @property
     def uncut(self) -> float:
-        """The part of its limit up to which `cut` leaves the slopes of a record as they are, however they are spread."""
+        """Share of the limit up to which `cut` never changes the slopes of a record, however they are spread."""
         return 1.0
 
     def cut(self, slopes: Floats, limits: Floats) -> Floats:
-        """Slopes of gradients that are cut where the slopes of a record are longer than its limit."""
+        """Return slopes with those of each record cut to its limit."""
         return np.clip(slopes, -limits, limits)
 
 
@@ -187,7 +187,7 @@ class Sides(Model):
 
     @abstractmethod
     def pull(self, margins: Floats) -> Floats:
-        """Minus its derivative in the margin."""
+        """Return minus the derivative of the loss in the margin."""
 
     def values(self, scores: Floats, targets: Floats) -> Floats:
         return self.cost(targets * scores)

@@ -68,7 +68,7 @@ class _Softmax(Classes):
 
     @property
     def directions(self) -> int | None:
-        """A number that is added to all scores changes nothing."""
+        """Number of directions that matter: classes − 1, since adding a number to all scores changes nothing."""
         return None if self.classes is None else self.classes - 1
 
     def with_classes(self, classes: int | None) -> Model:
@@ -102,7 +102,7 @@ class _Softmax(Classes):
 
 @dataclass(frozen=True)
 class PullLimit:
-    """The wrong classes get a probability of at most `pull` together, and of pull/4 each (pull/2 of three classes, …).
+    """Limit on wrong classes: probability at most `pull` together, and pull/4 each (pull/2 of three classes, …).
 
     Probabilities above these limits are replaced by the most likely ones within them. The result is the gradient of a convex
     function that is as smooth as the softmax loss (docs/proofs.md).
@@ -151,7 +151,7 @@ def limited(scores: Floats, places: np.ndarray, limit: PullLimit) -> Floats:
 
 
 def _capped(scores: Floats, free: Floats, total: float, cap: float) -> Floats:
-    """min(cap, e^(scores + shift)), with the shift at which these and e^(free + shift) add up to the total, row by row.
+    """Return min(cap, e^(scores + shift)) where these and e^(free + shift) add up to the total, row by row.
 
     One of the possible numbers of classes at their cap fits: the first at which the next class stays below it. In
     logarithms, because scores may lie thousands apart.

@@ -25,7 +25,7 @@ _FEW_PASSES = 50  # with more, full batches take steps enough, and are accounted
 
 
 def full_batches(problem: Problem, wishes: Wishes) -> Plan | None:
-    """The one plan of this way, unless the user wants smaller batches."""
+    """Return the plan with full batches, or None if the user wants smaller ones."""
     if wishes.batches not in (None, 1) or not math.isfinite(problem.clip):
         return None
     epochs = min(wishes.most_epochs, MOST_PASSES) if wishes.epochs is None else wishes.epochs
@@ -33,7 +33,7 @@ def full_batches(problem: Problem, wishes: Wishes) -> Plan | None:
 
 
 def sampled_batches(problem: Problem, wishes: Wishes) -> Plan | None:
-    """The best of this way, for few passes; its noise is that of the central limit theorem, good enough to compare plans."""
+    """Return the best plan with random batches, for few passes; its noise is by the central limit theorem."""
     if wishes.batches is not None or wishes.most_epochs > _FEW_PASSES or not math.isfinite(problem.clip):
         return None
     sizes = [count for count in _BATCHES if problem.records >= count * _FEWEST_IN_A_BATCH]
@@ -52,7 +52,7 @@ def _multiplier(mu: float, batches: int, epochs: int) -> float:
 
 
 def _plan(problem: Problem, wishes: Wishes, way: Way, batches: int, epochs: int, multiplier: float) -> Plan:
-    """`multiplier`: noise on a sum over how far one record moves it.
+    """Return a plan with this noise on a sum relative to the change by one record (`multiplier`).
 
     The step is the one that was learnt; the error is that of the best step on the problem, as for every other way.
     """

@@ -16,7 +16,7 @@ from lastiterate.training.plans.problem import Problem, clip_of, columns_of, gue
 
 @dataclass(frozen=True)
 class Goal:
-    """All that plans depend on. The target is for a user with up to `user_records` records."""
+    """Everything that plans depend on. The target is for a user with up to `user_records` records."""
 
     loss: Loss
     records: int

@@ -36,7 +36,7 @@ class ManyPlans:
 
 
 def hidden_passes(problem: Problem, wishes: Wishes) -> Plan | None:
-    """The best of this way; None if the user wants full batches, or there are too few records for smaller ones."""
+    """Return the best plan in hidden passes, or None if the user wants full batches or records are too few."""
     plans = _within_reach(problem, wishes)
     if wishes.batches == 1 or not plans.batches.size or not math.isfinite(problem.smoothness * problem.change):
         return None
@@ -82,7 +82,7 @@ def _noise(problem: Problem, plans: ManyPlans) -> Floats:
 
 
 def _errors(problem: Problem, plans: ManyPlans, noise: Floats) -> Floats:
-    """The loss beyond the best that is expected of each plan."""
+    """Expected excess loss of each plan."""
     curvatures, _ = spectrum(problem)
     steps, size = (plans.batches * plans.epochs)[:, None], plans.step_size[:, None]
     total = curvatures + plans.l2[:, None]

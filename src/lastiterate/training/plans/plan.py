@@ -57,7 +57,7 @@ class Wishes:
 
 @dataclass(frozen=True)
 class Plan:
-    """`batches` in each of so many `epochs`. What is released is the mean of the last `averaged` iterates.
+    """A plan: `batches` in each of `epochs`. The mean of the last `averaged` iterates is released.
 
     `noise`: on the mean gradient, about what the budget will ask for. `error`: the loss beyond the best that is expected on
     the problem that stands for the data; `others`: that of the best plan of every other way.
@@ -162,7 +162,7 @@ def change_of(loss: Loss, adjacency: Adjacency) -> float:
 
 
 def loss_for(loss: Loss, way: Way, l2: float) -> Loss:
-    """The loss as a way takes it. Hidden steps have to be those of a convex loss, so what shortens gradients keeps that."""
+    """Return the loss for a way; hidden steps need a convex one, so what shortens gradients keeps convexity."""
     given: dict[str, Any] = {**loss.arguments, "l2": l2}
     if way is Way.PASSES and loss.clip is None:
         if loss.kind == "softmax":

@@ -307,7 +307,7 @@ def chosen_plan(problem: Problem, wishes: Wishes = _NO_WISHES) -> Plan:
 
 
 def several_plans(problem: Problem, wishes: Wishes) -> list[Plan]:
-    """The best of each way, with all passes that one may have and with fewer, unless another is better and quicker."""
+    """Return the best plan of each way, with all passes and with fewer, unless another is better and quicker."""
     limits = dict.fromkeys(max(1, wishes.most_epochs // fewer) for fewer in _FEWER)
     every = [plan for most in limits for plan in _of_every_way(problem, replace(wishes, passes=most))]
     firsts = {plan.way: plan for plan in sorted(every, key=preference, reverse=True)}
@@ -321,14 +321,14 @@ def _beats(plan: Plan, other: Plan) -> bool:
 
 
 def error_with(problem: Problem, wishes: Wishes, plan: Plan, noise: float) -> float:
-    """Expected of the plan with so much noise on the mean gradient."""
+    """Expected error of the plan with this noise on the mean gradient."""
     if plan.way is Way.PASSES:
         return passes.error_with(problem, plan, noise)
     return composed.error_with(problem, plan, noise, composed.factors_of(wishes))
 
 
 def steadiness(problem: Problem, plan: Plan, factor: float) -> float:
-    """Times the expected error, with so many times the step size and the same noise beside gradients."""
+    """Factor on the expected error if the step size is multiplied by `factor`, with the same noise."""
     error = passes.error_with if plan.way is Way.PASSES else composed.error_with
     return error(problem, plan, plan.noise, (factor,)) / error(problem, plan, plan.noise, (1.0,))
 
@@ -352,7 +352,7 @@ _WORTH_A_LINE = 0.05  # of the noise or of the error
 
 
 def advice(goal: Goal, planned: Sequence[tuple[Plan, Run]]) -> tuple[str, ...]:
-    """Batches drawn otherwise, for the plan in passes with the smallest ones; and more of whatever limits the best."""
+    """Suggest batches drawn otherwise, for the plan with the smallest, and more of whatever limits the best."""
     in_passes = [(place, run) for place, (_, run) in enumerate(planned, 1) if run.batches.passes]
     smallest = max(in_passes, key=lambda one: one[1].batches.per_epoch, default=None)
     batches = list(_drawn_otherwise(goal, *smallest)) if smallest else []

@@ -36,7 +36,7 @@ class Guess:
 
 @dataclass(frozen=True)
 class Problem:
-    """Public numbers. `clip` is where gradients are cut if every step is paid for; `change` and `smoothness` are those of
+    """Public numbers of data. `clip` bounds gradients if every step is paid for; `change` and `smoothness` are those of
     the convex loss that hidden steps take. `mu` is what may be spent; `replaces`, whether the neighbour has another record
     or none."""
 
@@ -64,7 +64,7 @@ class Problem:
 
 
 def spectrum(problem: Problem) -> tuple[Floats, Floats]:
-    """Curvatures that fade like 1/j over the features, and how many directions each stands for."""
+    """Return curvatures that fall like 1/j over the features, and how many directions each stands for."""
     edges = np.unique(np.round(np.geomspace(1, problem.features + 1, _DIRECTIONS)))
     multiplicity = np.diff(edges)
     fading = 1 / np.sqrt(edges[:-1] * (edges[1:] - 1))
@@ -73,7 +73,7 @@ def spectrum(problem: Problem) -> tuple[Floats, Floats]:
 
 
 def geometric(ratio: Floats, count: Floats) -> Floats:
-    """1 + ratio + … , so many terms."""
+    """Sum 1 + ratio + … of `count` terms."""
     near = 1 - ratio < 1e-12
     return np.where(near, count, (1 - ratio**count) / np.where(near, 1.0, 1 - ratio))
 
