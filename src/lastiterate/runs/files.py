@@ -217,7 +217,10 @@ def run_from_dict(plain: Any) -> Run:
     for name in _REQUIRED:
         if name not in plain:
             raise BadEntry("run_entry_missing", field=name, needed=", ".join(_REQUIRED))
-    values = {name: _section(name, value) if _is_section(name, value) else value for name, value in plain.items()}
+    names = {name for name in plain if name in SECTIONS}
+    if isinstance(plain.get("optimizer"), str):  # it may be given by its name alone
+        names -= {"optimizer"}
+    values = {name: _section(name, value) if name in names else value for name, value in plain.items()}
     values["steps"] = _steps(values["steps"])
     values["step_size"] = _per_step(("step_size",), values["step_size"])
     if "arithmetic" in values:
@@ -228,11 +231,6 @@ def run_from_dict(plain: Any) -> Run:
         return Run(**values)
     except InvalidInput as error:
         raise BadEntry.of(error, _blamed(error, plain)) from error
-
-
-def _is_section(name: str, value: Any) -> bool:
-    """Whether a value is a section; an optimiser may also be given by its name alone."""
-    return name in SECTIONS and not (name == "optimizer" and isinstance(value, str))
 
 
 def _section(section: str, entries: Any) -> Any:

@@ -170,7 +170,8 @@ def check_loader(loader: Any, run: Run) -> tuple[Fact, ...]:
             raise InvalidInput("loader_begins_late", field="loader", begin=sampler.begin)
         return ()
     found = batches_of(loader)
-    if not _same(found, run.batches):
+    # `last` may differ where no record is left over: then batches are described alike.
+    if type(found) is not type(run.batches) or found.described != run.batches.described:
         raise InvalidInput(
             "loader_batches_differ", field="loader", batches=run.batches.described, drawn=found.described
         )
@@ -206,11 +207,6 @@ def lists_ahead(loader: Any) -> int:
 def generator_of(dealer: Any) -> Any:
     """Return the generator of a batch sampler's random choices; None for PyTorch's own, or if it makes none."""
     return getattr(dealer if hasattr(dealer, "generator") else getattr(dealer, "sampler", None), "generator", None)
-
-
-def _same(found: Batches, said: Batches) -> bool:
-    """Whether batches are equal, except for `last` if no record is left over."""
-    return type(found) is type(said) and found.described == said.described
 
 
 def _unknown(name: str) -> InvalidInput:

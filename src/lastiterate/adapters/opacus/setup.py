@@ -157,7 +157,8 @@ class Circumstances:
     @property
     def rounding(self) -> float | None:
         """Mu of the rounding of hidden weights; None if it is too much or was not seen."""
-        return None if self.unseen_steps else limit_of(self.precision, math.sqrt(self.squared_straying))
+        limit = _LIMITS.get(self.precision, 0.0)
+        return limit if not self.unseen_steps and math.sqrt(self.squared_straying) <= limit else None
 
     def assumed(self, hiding: Hiding) -> tuple[Fact, ...]:
         """Facts that nothing could check, besides what the run promises."""
@@ -197,12 +198,6 @@ class Hiding(Enum):
     CHARGED = auto()  # the rounding of hidden weights is in ε
     ASSUMED = auto()  # it is little, but of other steps than plain ones no bound is known
     TOO_COARSE = auto()  # it is too much beside the noise, or was not seen: all iterates count
-
-
-def limit_of(precision: str, straying: float) -> float | None:
-    """Mu that is accounted for if weights of this precision have strayed by so much; None if that is too much."""
-    limit = _LIMITS.get(precision, 0.0)
-    return limit if straying <= limit else None
 
 
 def accounted(run: Run, delta: float, releases: Iterable[int], limit: float | None) -> tuple[Report, Hiding]:
