@@ -16,7 +16,7 @@ import pytest
 
 import lastiterate as li
 from lastiterate.facts import KINDS
-from lastiterate.report import english
+from lastiterate.report.english import caveats, words
 
 SOURCE = Path(li.__file__).parent
 Wrapper = type(functools.lru_cache(maxsize=1)(int))
@@ -110,7 +110,7 @@ def test_a_cache_with_a_limit_is_let_be() -> None:
 
 
 # Filled while their module is loaded, by the functions that make the sentences of each kind of fact.
-REGISTERS = {"report/english.py": ("_SENTENCES", "_SHORT", "_WARNINGS")}
+REGISTERS = {"report/english/words.py": ("SENTENCES", "SHORT"), "report/english/caveats.py": ("_WARNINGS",)}
 
 
 def test_no_cache_is_without_a_limit() -> None:
@@ -122,8 +122,8 @@ def test_no_cache_is_without_a_limit() -> None:
             one for one in unbounded_caches("\n".join(lines)) if not lines[one - 1].startswith(known or ("\0",))
         ]
     assert {name: lines for name, lines in found.items() if lines} == {}
-    assert set(english._SENTENCES) == set(KINDS)
-    assert {*english._SHORT, *english._WARNINGS} <= set(KINDS)
+    assert set(words.SENTENCES) == set(KINDS)
+    assert {*words.SHORT, *caveats._WARNINGS} <= set(KINDS)
 
 
 def caches() -> dict[str, Any]:

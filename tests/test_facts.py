@@ -8,7 +8,7 @@ import pytest
 
 import lastiterate as li
 from lastiterate.facts import KINDS, Fact, fact, fact_from_json, facts_from_json, facts_to_json, own
-from lastiterate.report import english, english_refusals
+from lastiterate.report.english import refusals, words
 from lastiterate.theorems.features import FEATURES, Assumption
 from lastiterate.theorems.papers.asoodeh2023 import _LARGEST_RATIO, SOME_REACH
 from lastiterate.theorems.reflection import _WIDEST, REFLECTION
@@ -29,7 +29,7 @@ def test_every_kind_has_a_sentence_with_its_values(code: str) -> None:
 
 
 def test_there_is_no_sentence_for_what_is_no_kind() -> None:
-    assert set(english._SENTENCES) == set(KINDS)
+    assert set(words.SENTENCES) == set(KINDS)
 
 
 @pytest.mark.parametrize("code", KINDS)
@@ -58,8 +58,8 @@ def test_reasons_can_be_read_after_a_colon(code: str) -> None:
 
 def test_every_assumption_and_feature_has_words_and_there_are_no_others() -> None:
     features = {one.code for one in FEATURES}
-    assert features == set(english_refusals._FEATURES)
-    assert set(english_refusals._ASSUMPTIONS) == ASSUMED
+    assert features == set(refusals._FEATURES)
+    assert set(refusals._ASSUMPTIONS) == ASSUMED
     assert not features & ASSUMED
     assert len(features) == len(FEATURES) == len({one.name for one in FEATURES})
     for theorem in THEOREMS:
@@ -101,7 +101,7 @@ def test_numbers_in_the_words_of_assumptions_are_those_of_the_theorems() -> None
     ],
 )
 def test_what_a_run_lacks_is_told_in_one_sentence(reasons: list[Fact], said: str) -> None:
-    assert english_refusals.one_text(reasons) == said
+    assert refusals.one_text(reasons) == said
     assert str(li.theorems.Inapplicable(REFLECTION, tuple(reasons))) == f"reflection does not apply: {said}."
 
 

@@ -1,4 +1,4 @@
-"""`python -m lastiterate`."""
+"""Entry point of `python -m lastiterate`."""
 
 import sys
 

@@ -7,12 +7,12 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 
 
 def above(value: float, digits: int = 4) -> str:
-    """With this many digits, never less than the value."""
+    """Return the value with this many digits, rounded up."""
     return _rounded(value, digits, ROUND_CEILING)
 
 
 def below(value: float, digits: int = 4) -> str:
-    """With this many digits, never more than the value."""
+    """Return the value with this many digits, rounded down."""
     return _rounded(value, digits, ROUND_FLOOR)
 
 

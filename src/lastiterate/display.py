@@ -1,4 +1,4 @@
-"""How values look in a notebook: one line as `repr`, a little HTML where a notebook renders it.
+"""Representations of values in notebooks: one line as `repr`, and a little HTML.
 
 The HTML takes the colours of the notebook, light or dark, loads nothing and runs nothing.
 Texts are escaped where they enter.
@@ -24,13 +24,13 @@ def summary(value: object, *parts: str) -> str:
 
 
 def shortened(text: str) -> str:
-    """One line of bearable length."""
+    """Return the text on one line, shortened to a bearable length."""
     line = " ".join(text.split())
     return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 2]}…{line[-1]}"
 
 
 def card(*blocks: Html) -> str:
-    """What `_repr_html_` returns."""
+    """Return a card of these blocks, as `_repr_html_` shows it."""
     return f'<div style="{_CARD}">{"".join(blocks)}</div>'
 
 
@@ -43,7 +43,7 @@ def lines(texts: Iterable[str]) -> Html:
 
 
 def alerts(texts: Iterable[str]) -> Html:
-    """What nobody may overlook."""
+    """Return warnings as HTML alerts."""
     return Html("".join(f'<div role="alert" style="{_ALERT}">{escape(one)}</div>' for one in texts))
 
 
@@ -66,5 +66,5 @@ def preformatted(text: str) -> Html:
 
 
 def folded(title: str, body: Html) -> Html:
-    """Shown when somebody opens it."""
+    """Return a section of HTML that is shown when somebody opens it."""
     return Html(f'<details><summary style="cursor:pointer">{escape(title)}</summary>{body}</details>')

@@ -31,7 +31,7 @@ class LastIterateError(Exception):
 
     @property
     def _given(self) -> dict[str, Any]:
-        """The values of the sentence."""
+        """The values that the sentence is made of."""
         named = {"field": self.field, "allowed": self.allowed, "got": self.got}
         return {name: value for name, value in named.items() if value is not None} | self.values
 
@@ -51,7 +51,7 @@ def worded(code: str, **values: Any) -> str:
 
 
 def one_line(message: str) -> str:
-    """What was typed may hold line breaks, NUL or a novel; a message shows them as \\n, \\x00 and the two ends of it."""
+    """Return the message on one printable line, escaped and with its middle left out if it is long."""
     text = message if isinstance(message, str) else shown(message)
     line = "".join(one if one.isprintable() else ascii(one)[1:-1] for one in text)
     return line if len(line) <= _LONGEST else f"{line[: _LONGEST - _ENDING - 3]} … {line[-_ENDING:]}"
@@ -108,7 +108,7 @@ class Interval:
 
 
 class PublicEnum(Enum):
-    """Its members are public names of the library, and are shown as such."""
+    """An enumeration whose members are public names of the library and are shown as such."""
 
     def __repr__(self) -> str:
         return f"li.{self.name}"
@@ -163,7 +163,7 @@ def checked_number(name: str, value: Any, within: Interval) -> float:
 
 
 def check_fields(value: Any, within: Interval, *names: str) -> None:
-    """These fields of a frozen value become floats, each inside `within`."""
+    """Replace these fields of a frozen value by floats, each checked to be inside `within`."""
     for name in names:
         object.__setattr__(value, name, checked_number(name, getattr(value, name), within))
 
@@ -200,7 +200,7 @@ def _shown(value: Any) -> str:
 
 
 def shown(value: Any) -> str:
-    """Its repr; Python itself refuses to write integers of more than some thousand digits."""
+    """Return the repr of a value, or its type where Python refuses, as for integers of thousands of digits."""
     try:
         return repr(value)
     except Exception:

@@ -1,6 +1,6 @@
 """Facts: what a guarantee rests on, what is wrong with an execution, each as a code and its numbers.
 
-Certificates, models, checkpoints and budgets hold facts. `report/english.py` makes the sentences, which may change on any
+Certificates, models, checkpoints and budgets hold facts. `report/english` makes the sentences, which may change on any
 day: nothing that is written or compared depends on them.
 """
 
@@ -18,7 +18,7 @@ _LONGEST = 400  # characters of a text in a file
 
 
 class Basis(Enum):
-    """Who stands for an assumption."""
+    """Who answers for an assumption."""
 
     PROMISED = "promised"
     """Only the owner of the data can know it."""
@@ -46,11 +46,11 @@ class Fact:
 
     @property
     def stated(self) -> Fact:
-        """The fact itself, whoever stands for it."""
+        """The fact as a promise, whoever answers for it."""
         return self.on(Basis.PROMISED)
 
     def on(self, basis: Basis) -> Fact:
-        """The same fact with somebody else who stands for it."""
+        """Return the fact with `basis` as the one who answers for it."""
         return replace(self, basis=basis)
 
     def to_dict(self) -> dict[str, Any]:
@@ -275,7 +275,7 @@ def own(text: str) -> Fact:
 
 
 def facts_to_json(facts: Iterable[Fact]) -> list[dict[str, Any]]:
-    """Facts as JSON holds them."""
+    """Return the facts as JSON holds them."""
     return [one.to_dict() for one in facts]
 
 
@@ -310,7 +310,7 @@ _STRENGTH = (Basis.PROMISED, Basis.CHECKED, Basis.ENFORCED)
 
 
 def facts_from_json(content: Any) -> tuple[Fact, ...]:
-    """Facts that were read."""
+    """Return the facts in a list from JSON."""
     if not isinstance(content, list):
         raise must_be("facts", "a list", f"{shown(content):.60}")
     return tuple(fact_from_json(one) for one in content)

@@ -16,14 +16,14 @@ _AT_THE_TOP = (
 
 
 def public_name(section: str, made: str) -> str:
-    """Where users find what makes a kind of this section of a run, after `li.`."""
+    """Public name, after `li.`, of what makes this kind for a section of a run."""
     if section == "loss":
         return f"losses.{made}"
     return made if made in _AT_THE_TOP else "AVERAGE" if made == "Average" else f"parts.{made}"
 
 
 def __getattr__(name: str) -> Any:
-    """A kind that somebody lists is a public name."""
+    """Return the function that makes a listed kind, by its public name."""
     for listed in SECTIONS.values():
         for kind in listed:
             if kind.make.__name__ == name:

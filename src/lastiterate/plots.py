@@ -156,7 +156,7 @@ def draw_errors(
 
 
 def _name_ends(axes: Any, curves: Sequence[Curve]) -> None:
-    """What each curve is, to the right of its end, apart enough to be read."""
+    """Write each curve's name to the right of its end, apart enough to be read."""
     ends = [(float(y[-1]), colour, name) for _, y, colour, name in curves if math.isfinite(y[-1])]
     low, high = axes.get_ylim()
     axes.set_ylim(low, high)  # names stay where they are
@@ -177,7 +177,7 @@ def blank(size: tuple[float, float]) -> Any:
 
 
 def save(figure: Any, path: str | Path) -> None:
-    """In the format that the name of the file says."""
+    """Save the figure in the format that the ending of the file name says."""
     if not isinstance(path, str | Path):
         raise must_be("path", "the name of a file", f"{shown(path):.60}")
     try:

@@ -19,7 +19,7 @@ _REDRAWN = 0.2  # seconds between two drawings of a bar
 
 
 def tracked(items: Sequence[Item], what: str) -> Iterator[Item]:
-    """The items, one by one; a listener hears how many are done. A loop inside another one says again what that one said."""
+    """Yield the items and tell a listener how many are done; an inner loop repeats what the outer one said."""
     listener = _listener.get()
     if listener is None or len(items) < 2:
         yield from items
@@ -41,7 +41,7 @@ def tracked(items: Sequence[Item], what: str) -> Iterator[Item]:
 
 @contextmanager
 def as_one(what: str) -> Iterator[None]:
-    """A search of unknown length: whatever is tracked inside, a listener hears this alone, of 0 in all."""
+    """Report whatever is tracked inside as one search of unknown length, 0 of 0."""
     listener = _listener.get()
     if listener is None:
         yield
@@ -73,7 +73,7 @@ def progress_bar() -> Iterator[None]:
 
 @contextmanager
 def heard(listener: Listener) -> Iterator[None]:
-    """Whatever is tracked meanwhile tells this listener; what it raises ends the work."""
+    """Report whatever is tracked meanwhile to this listener; an exception of it ends the work."""
     token = _listener.set(listener)
     try:
         yield
@@ -102,7 +102,7 @@ class _Bar:
 
 
 def _drawn(done: int, total: int) -> str:
-    """Nothing where nobody knows how much there is to do."""
+    """Return the progress bar, or nothing if the total is not known."""
     if not total:
         return ""
     filled = _WIDTH * done // total

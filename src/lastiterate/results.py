@@ -1,4 +1,4 @@
-"""What functions return: reports, verdicts, selections, plans to forget."""
+"""Result types of the library: reports, verdicts, selections, plans to forget."""
 
 from lastiterate.accounting.account import RecordReport
 from lastiterate.accounting.alternatives import Alternative

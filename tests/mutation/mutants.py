@@ -1245,8 +1245,8 @@ MUTANTS = (
     Mutant(
         "networks: iterates that are released are overwritten by later steps",
         "torch/trainer.py",
-        "released.append(self.team.told(step_taken.leaving(weights)).clone())",
-        "released.append(self.team.told(step_taken.leaving(weights)))",
+        "released.append(self.team.broadcast(step_taken.leaving(weights)).clone())",
+        "released.append(self.team.broadcast(step_taken.leaving(weights)))",
         "tests/torch/test_in_place.py",
         "formula",
     ),

@@ -193,14 +193,14 @@ def killed(step: int, who: int, seed: int | None) -> Callable[[int, int, Path], 
             return gradient_sum(*args)
 
         made.objective.gradient_sum = counted
-        orders, agreed = [], made.team.agreed
+        orders, agreed = [], made.team.agree
 
         def watched(state: Any) -> Any:
             told = agreed(state)
             orders.append(told.order is not None)
             return told
 
-        made.team.agreed = watched
+        made.team.agree = watched
         file = folder / f"checkpoint-{seed}"
         outcome: list[Any] = []
         message = said(lambda: outcome.append(made.fit(file, checkpoint_every=0.0)))

@@ -255,22 +255,22 @@ class OfTwo(Team):
     def total(self, counted: Callable[[], int]) -> int:
         return sum(self.meeting.exchange(self.rank, counted()))
 
-    def summed(self, vector: Any) -> Any:
+    def sum(self, vector: Any) -> Any:
         one, two = self.meeting.exchange(self.rank, vector.clone())
         return vector.copy_(one + two)
 
-    def told(self, vector: Any) -> Any:
+    def broadcast(self, vector: Any) -> Any:
         return vector.copy_(self.meeting.exchange(self.rank, vector.clone())[0])
 
-    def drawn(self, draw: Callable[[], tuple[Any, Any]]) -> tuple[Any, Any]:
+    def draw(self, draw: Callable[[], tuple[Any, Any]]) -> tuple[Any, Any]:
         order, chosen = draw() if self.leads else (None, None)
         return order, self.meeting.exchange(self.rank, chosen)[0]
 
-    def agreed(self, state: Any) -> Any:
+    def agree(self, state: Any) -> Any:
         found = self.meeting.exchange(self.rank, state)[0]
         return state if self.leads else copy.deepcopy(found)
 
-    def finished(self, last: Callable[[], None]) -> None:
+    def finish(self, last: Callable[[], None]) -> None:
         self.total(lambda: 0)
         if self.leads:
             last()

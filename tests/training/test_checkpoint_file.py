@@ -55,7 +55,7 @@ def loaded(content: bytes, training: Training, folder: Path) -> State:
 
 
 def same(one: State, two: State) -> bool:
-    return checkpoint_file.encoded(one, a_training()) == checkpoint_file.encoded(two, a_training())
+    return checkpoint_file.encode(one, a_training()) == checkpoint_file.encode(two, a_training())
 
 
 def with_checksum(body: bytes) -> bytes:
@@ -81,7 +81,7 @@ def test_what_was_written_is_read(batches: Any, seed: int | None, tmp_path: Path
     training = a_training(batches, seed)
     for step in (1, 2, 3, 8, 9):
         state = a_state(training, step)
-        assert same(loaded(checkpoint_file.encoded(state, training), training, tmp_path), state)
+        assert same(loaded(checkpoint_file.encode(state, training), training, tmp_path), state)
 
 
 def test_no_flipped_bit_loads_another_state_or_raises_anything_else(tmp_path: Path) -> None:
@@ -103,7 +103,7 @@ def test_no_flipped_bit_loads_another_state_or_raises_anything_else(tmp_path: Pa
 
 def test_cut_and_lengthened_files_are_refused(tmp_path: Path) -> None:
     training = a_training()
-    content = checkpoint_file.encoded(a_state(training), training)
+    content = checkpoint_file.encode(a_state(training), training)
     for wrong in [content[:length] for length in range(0, len(content), 7)] + [content + b"\0", b"", content[::-1]]:
         with raises("checkpoint_damaged", kind=li.errors.InvalidInput):
             loaded(wrong, training, tmp_path)
@@ -113,7 +113,7 @@ def test_a_file_in_the_place_of_another(tmp_path: Path) -> None:
     one, two = a_training(), a_training(start=np.ones(2))
     for state_of, asked in ((one, two), (two, one)):
         with raises("checkpoint_of_another_run", kind=li.errors.InvalidInput):
-            loaded(checkpoint_file.encoded(a_state(state_of), state_of), asked, tmp_path)
+            loaded(checkpoint_file.encode(a_state(state_of), state_of), asked, tmp_path)
 
 
 WRONG_WORDS = (

@@ -1,4 +1,4 @@
-"""What a run's own assumptions leave to an adversary: which losses, and how far the gradients of a batch may push."""
+"""Losses and gradient pushes that a run's own assumptions leave to an adversary."""
 
 from __future__ import annotations
 
@@ -34,17 +34,17 @@ def allowed_hessians(run: Run) -> tuple[float, float] | None:
 
 
 def counted(run: Run) -> bool:
-    """Whether what the others do grows with their number, which is random."""
+    """Whether the move by the other records grows with their number, which is random."""
     return not run.batches.constant_size and not run.batches.own_mean
 
 
 def empty_is_as_others(run: Run, hessian: float, record: float) -> bool:
-    """Whether an empty batch, which moves nothing, does what a batch of others does."""
+    """Whether an empty batch, which moves nothing, has the same effect as a batch of other records."""
     return hessian == 0 and (record != 1 or math.isinf(half_gradient(run)))
 
 
 def clipped_flat(run: Run) -> bool:
-    """Whether strongly convex losses may have clipped gradients that are the same wherever iterates get.
+    """Whether strongly convex losses may have clipped gradients that are constant wherever iterates get.
 
     These are A·x + curvature·x²/2: with A large their gradient is clipped everywhere but far away. No record has the
     gradient 0 everywhere, so that the others push as hard as the record.
@@ -57,14 +57,14 @@ def clipped_flat(run: Run) -> bool:
 
 
 def losses_with(run: Run, hessian: float, **records: float | str) -> WorstCase:
-    """The losses of an instance, and what its records do."""
+    """Return the worst case with the losses of this Hessian and these records."""
     if clipped_flat(run):
         return WorstCase("clipped_losses", records)
     return WorstCase("quadratic_losses", {"hessian": hessian, **records})
 
 
 def clipped_hessians(run: Run) -> tuple[float, float] | None:
-    """The same where gradients are bounded, the record's is constant, and the others' is linear up to the bound."""
+    """Hessians for bounded gradients: the record's is constant, the others' are linear up to the bound."""
     loss, room = run.loss, half_gradient(run)
     if (
         math.isinf(room)
@@ -83,12 +83,12 @@ def clipped_hessians(run: Run) -> tuple[float, float] | None:
 
 
 def share_of_others(run: Run) -> float:
-    """Of a batch with the record."""
+    """Share of a batch with the record that the other records make up."""
     return 1 - 1 / run.batches.divisor
 
 
 def half_gradient(run: Run) -> float:
-    """A number such that every record may have any gradient up to it, in either direction; ∞ if gradients have no bound."""
+    """Norm up to which a record may have any gradient, in either direction; ∞ if gradients have no bound."""
     bound = run.loss.gradient_bound
     if run.clip is not None:
         bound = min(bound, extremes(spread("clip", run.clip, run.steps))[0])
@@ -96,7 +96,7 @@ def half_gradient(run: Run) -> float:
 
 
 def allowed_splits(run: Run) -> tuple[tuple[float, float], ...]:
-    """How far record and neighbour push, beyond the others and in units of the sensitivity.
+    """Pairs of pushes of record and neighbour beyond the others, in units of the sensitivity.
 
     Both in opposite directions; or one and not the other, if the others push as it does. In a Poisson batch these must
     not push at all, because their number would be seen, and a bounded gradient does not reach that far alone. A neighbour
@@ -111,7 +111,7 @@ def allowed_splits(run: Run) -> tuple[tuple[float, float], ...]:
 
 
 def curvature_may_change(run: Run) -> bool:
-    """Whether quadratic losses whose Hessian is another one at each step are a limit of losses that the run allows.
+    """Whether quadratic losses with a Hessian that changes with the step are a limit of losses that are allowed.
 
     One fixed loss gets there if a second coordinate tells the time (docs/proofs.md, "A loss with a clock"). All records move
     that coordinate, without bound, and their loss is no loss of linear scores.
@@ -121,7 +121,7 @@ def curvature_may_change(run: Run) -> bool:
     return unbounded and free and run.batches.constant_size and math.isfinite(run.loss.curvature)
 
 
-# A worst case as data: a code and its values, as JSON holds them; `report/messages` has its words.
+# Worst cases as data; `report/messages` has their words.
 
 
 @dataclass(frozen=True)
@@ -139,11 +139,11 @@ class WorstCase:
         return {"code": self.code, **self.values}
 
 
-# Where a function of one number is greatest.
+# Maximisation of a function of one number.
 
 
 def greatest(function: Callable[[float], float], places: Sequence[float], most: int = 500) -> tuple[float, float]:
-    """The greatest value at these places, or near the best of them after `most` more looks; and where it is."""
+    """Return the greatest value, and its place, of a function at these places and near the best of them."""
     values = [function(place) for place in places]
     top = int(np.argmax(values))
     around = places[max(top - 1, 0)], places[min(top + 1, len(places) - 1)]
@@ -156,7 +156,7 @@ def greatest(function: Callable[[float], float], places: Sequence[float], most: 
     return values[top], places[top]
 
 
-# How many other records are in a batch, and how far they move the iterate where that is by chance.
+# Numbers of other records in a random batch.
 
 
 Moves = tuple[Floats, Floats]  # lengths, and their probabilities
@@ -172,7 +172,7 @@ class Counts:
 
     @property
     def never_empty(self) -> Counts:
-        """Batches without any other record are left out, too."""
+        """Return the numbers without empty batches, whose probability is added to `left_out`."""
         if self.numbers[0] > 0:
             return self
         empty = float(self.probabilities[0])
@@ -184,15 +184,15 @@ class Counts:
         return np.array([move]), np.ones(1)
 
     def summed(self, each: float, own: float) -> Moves:
-        """Every other record moves it by `each`, the record by `own`."""
+        """Moves of the iterate if every other record moves it by `each` and the record by `own`."""
         return (self.numbers * each + own, self.probabilities) if each else self.always(own)
 
     def averaged(self, others: float, own: float) -> Moves:
-        """The mean of `others` and of what the record does beyond them."""
+        """Moves of a mean: `others`, plus what the record does beyond them over the batch size."""
         return others + own / (self.numbers + 1), self.probabilities
 
     def unless_empty(self, move: float) -> Moves:
-        """An empty batch moves nothing."""
+        """Moves by `move`, or by nothing if the batch is empty."""
         if self.numbers[0] > 0 or move == 0:
             return self.always(move)
         empty = float(self.probabilities[0])
@@ -200,7 +200,7 @@ class Counts:
 
 
 def counts_of(batches: Batches, rare: float = RARE) -> Counts:
-    """Of the batches that hold a given record, or do not: all but those that are drawn with probability `rare`."""
+    """Numbers of other records in a batch with or without the record, except those of probability below `rare`."""
     if batches.constant_size:
         return Counts(np.array([batches.divisor - 1]), np.ones(1))
     rate, others = float(batches.inclusion(1)[0]), batches.records - 1

@@ -74,7 +74,7 @@ class Audit:
 
     @property
     def verdict(self) -> str:
-        """One sentence on the claim; empty if nothing was claimed."""
+        """Verdict on the claim, in one sentence; empty if nothing was claimed."""
         if self.claimed is None:
             return ""
         return worded(
@@ -122,7 +122,7 @@ class Audit:
 
     @property
     def _found(self) -> list[str]:
-        """Both bounds, each in a line."""
+        """Lines with both bounds."""
         return worded(
             "audit_bounds",
             epsilon=self.epsilon,
@@ -176,7 +176,7 @@ def audit(
 
 
 def _trained(train: Train, jobs: Sequence[tuple[Any, int]], workers: int | None) -> list[Any]:
-    """In the order of the jobs, whoever trains."""
+    """Run the jobs, in this process or in several, and return the results in the order of the jobs."""
     iterates = in_parallel(train, jobs, workers)
     found: list[Any] = []
     for part in tracked(_parts(len(jobs)), "runs"):
@@ -185,7 +185,7 @@ def _trained(train: Train, jobs: Sequence[tuple[Any, int]], workers: int | None)
 
 
 def _parts(count: int) -> list[range]:
-    """After each of them it is said how many are done."""
+    """Split the runs into parts after which progress is reported."""
     size = -(-count // _CHUNKS)
     return [range(first, min(first + size, count)) for first in range(0, count, size)]
 
@@ -217,7 +217,7 @@ def _flat(iterates: list[Any]) -> Floats:
 
 
 def _judged(one: Floats, two: Floats, learning: int, delta: float, confidence: float) -> Audit:
-    """Both rates at every threshold hold together, but for the doubt; so the best threshold may be chosen."""
+    """Return the best bound over all thresholds, whose rates hold together with this confidence."""
     thresholds = _thresholds(one[:learning], two[:learning])
     counted = len(one) - learning
     doubt = (1 - confidence) / (2 * len(thresholds))
@@ -235,40 +235,40 @@ def _judged(one: Floats, two: Floats, learning: int, delta: float, confidence: f
 
 
 def _thresholds(one: Floats, two: Floats) -> list[float]:
-    """Half-way between both data sets, and where one of them is rarely met."""
+    """Thresholds half-way between both data sets, and where one of them is rarely met."""
     middle = (float(np.median(one)) + float(np.median(two))) / 2
     rare = [float(np.quantile(two, share)) for share in _QUANTILES]
     return [middle, *rare, *(float(np.quantile(one, 1 - share)) for share in _QUANTILES)]
 
 
-# From counts to what they prove: Clopper and Pearson's intervals, exact for any number of trials.
+# Clopper and Pearson's intervals, exact for any number of trials.
 
 
 def rate_above(hits: int, trials: int, doubt: float) -> float:
-    """The rate is at least this, but for a probability of `doubt`."""
+    """Lower confidence bound on a rate, exceeded with probability at most `doubt`."""
     return 0.0 if hits == 0 else float(betaincinv(hits, trials - hits + 1, doubt))
 
 
 def rate_below(hits: int, trials: int, doubt: float) -> float:
-    """The rate is at most this, but for a probability of `doubt`."""
+    """Upper confidence bound on a rate, violated with probability at most `doubt`."""
     return 1.0 if hits == trials else 1 - rate_above(trials - hits, trials, doubt)
 
 
 @dataclass(frozen=True)
 class Rates:
-    """How often a test says “the data” when it was: at least `true_alarms`; when it was not: at most `false_alarms`."""
+    """Bounds on how often a test says “the data”: at least `true_alarms` if true, at most `false_alarms` if not."""
 
     true_alarms: float
     false_alarms: float
 
     def epsilon(self, delta: float) -> float:
-        """true ≤ e^ε·false + δ, and the same of the opposite answers, in which both change their roles."""
+        """Smallest ε at which true ≤ e^ε·false + δ, for the test and for its opposite."""
         forwards = _log_ratio(self.true_alarms - delta, self.false_alarms)
         return max(forwards, _log_ratio(1 - self.false_alarms - delta, 1 - self.true_alarms), 0.0)
 
     @property
     def mu(self) -> float:
-        """No μ-GDP mechanism with a smaller μ has such rates."""
+        """Smallest μ of a μ-GDP mechanism whose tests can have these rates."""
         if not self.true_alarms > 0 or not self.false_alarms < 1:
             return 0.0
         return max(float(ndtri(self.true_alarms) - ndtri(self.false_alarms)), 0.0)
@@ -278,12 +278,12 @@ def _log_ratio(above: float, below: float) -> float:
     return math.log(above / below) if above > 0 and below > 0 else 0.0
 
 
-# A trainer in a file of its own, for the command line.
+# Trainers in files, for the command line.
 
 
 @dataclass(frozen=True)
 class Trainer:
-    """What to train, and on what."""
+    """A training function with the data and the neighbouring data to train on."""
 
     train: Callable[[Any, int], Any]
     data: Any
@@ -291,7 +291,7 @@ class Trainer:
 
 
 def check_signature(train: Any, data: Any) -> None:
-    """That it can be called as train(data, seed), as far as can be seen without calling it."""
+    """Raise an error if `train` cannot be called as train(data, seed), as far as its signature tells."""
     if not callable(train):
         raise must_be("train", "a function of data and seed", f"{shown(train):.60}")
     try:
@@ -326,7 +326,7 @@ def read_trainer(path: str | Path, adjacency: Adjacency | None = None) -> Traine
     return Trainer(names["train"], names["data"], names["neighbour"])
 
 
-# Two neighbouring data sets, made of one.
+# Neighbouring data sets.
 
 
 def neighbours_of(data: Any, adjacency: Adjacency = REPLACE_ONE, record: int | None = None) -> tuple[Any, Any]:

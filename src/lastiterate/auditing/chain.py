@@ -1,4 +1,4 @@
-"""One coordinate: both laws of a noisy chain on an interval, carried along on a grid.
+"""Noisy chains on an interval: both laws of one coordinate, computed on a grid.
 
 The noise moves mass by differences of the normal distribution, and projection gathers what leaves the interval at its ends.
 Coarse grids keep a matrix for each map, which treats a map as constant on cells. Fine ones split what a map moves between
@@ -132,11 +132,11 @@ class Chain:
 
     @cached_property
     def finer(self) -> Chain:
-        """The same chain on cells half as wide."""
+        """Return the chain on cells half as wide."""
         return replace(self, cells=2 * self.cells, in_full=self._in_full)
 
     def on(self, cells: int) -> Chain:
-        """The same chain on this number of cells."""
+        """Return the chain on this number of cells."""
         return replace(self, cells=cells)
 
     @cached_property
@@ -159,7 +159,7 @@ class Chain:
 
     @property
     def _rounding(self) -> tuple[float, float]:
-        """How far a cell may be off: so much, and so much of itself."""
+        """Bounds on the rounding error of a cell: absolute, and relative to its mass."""
         steps = len(self.noise)
         summed = max(getattr(step, "count", 1) for maps in (self._maps, *self.changes) for step in maps)
         return 0.0 if self._in_full else _ROUNDING * steps, 4e-16 * (steps * summed + self.cells)
@@ -170,7 +170,7 @@ class Chain:
 
     @property
     def _first(self) -> Floats:
-        """The law of the start: split between two points, so that its mean is right."""
+        """Law of the start, split between two points so that its mean is right."""
         points, mass = self.points, np.zeros(self.cells + 2)
         above = min(int(np.searchsorted(points, self.start, side="right")), self.cells + 1)
         share = (self.start - points[above - 1]) / (points[above] - points[above - 1])
@@ -189,7 +189,7 @@ class Chain:
         return self._one_by_one(start, steps) if self.per_epoch == 1 else self._by_epochs(start, steps, self._one_epoch)
 
     def _by_places(self, start: Floats, kernels: list[GridKernel]) -> Floats:
-        """The average over the places that the record may have in every epoch; after the end of a short run it has none."""
+        """Average the law over the places of the record in an epoch; past the end of a short run it has none."""
         total, left = np.zeros_like(start), 1.0
         for place, hazard in enumerate([*self.hazard[: self.per_epoch].tolist(), 1.0]):
             if left * hazard > 0:
@@ -200,7 +200,7 @@ class Chain:
         return total
 
     def _by_epochs(self, mass: Floats, steps: list[_Step], walk: Callable[[Floats, list[_Step]], Floats]) -> Floats:
-        """Where all epochs are alike, only until another one changes nothing.
+        """Return the law after all steps; if all epochs are alike, stop once another one changes nothing.
 
         A law that an epoch changes by a part of itself, it changes by no greater part the next time.
         """
@@ -214,7 +214,7 @@ class Chain:
         return mass
 
     def _one_by_one(self, mass: Floats, steps: list[_Step]) -> Floats:
-        """Whether a batch has the record does not depend on the batches before."""
+        """Return the law after steps at which the record is used independently of the steps before."""
         for (kernel, hazard), alike in groupby(steps):
             count = sum(1 for _ in alike)
             if hazard == 0:
@@ -225,14 +225,14 @@ class Chain:
         return mass
 
     def _one_epoch(self, unseen: Floats, steps: list[_Step]) -> Floats:
-        """Mass that has not met the record in this epoch is kept apart from mass that has."""
+        """Return the law after an epoch in which the record is used once; mass is split by whether it was."""
         seen = none = np.zeros_like(unseen)
         for kernel, hazard in steps:
             unseen, seen = kernel((1 - hazard) * unseen, none), kernel(seen, hazard * unseen)
         return unseen + seen
 
     def _after_many(self) -> Floats:
-        """All steps alike: a power of one matrix."""
+        """Laws after equal steps, by powers of one matrix."""
         hazard = float(self.hazard[0])
         without, *within = (self._matrix(step, float(self.noise[0])) for step in self._maps)
         powers = [np.linalg.matrix_power((1 - hazard) * without + hazard * one, len(self.noise)) for one in within]
@@ -255,7 +255,7 @@ class Chain:
         return Convolution(moves, noise / width, self.cells)
 
     def _matrix(self, step: Map, noise: float) -> Floats:
-        """A map that moves all places alike moves all cells alike: then one row has all that is to be known of them."""
+        """Transition matrix of a step; a map that moves all places alike needs one row only."""
         edges, points = np.linspace(self.low, self.high, self.cells + 1), self.points
         moves = branches(step, points)
         ends, inner = [0, -1], slice(1, -1)
@@ -275,7 +275,7 @@ class Chain:
 
 
 def _rows_alike(row: Floats, cells: int) -> Floats:
-    """All inner rows from one that is twice as long: each is a part of it, and what is beyond adds up at the ends."""
+    """Return all rows of a transition that moves all cells alike from one row that is twice as long."""
     starts = np.arange(cells - 1, -1, -1)
     inner = sliding_window_view(row[1:-1], cells)[starts]
     below, above = np.cumsum(row[:-1]), np.cumsum(row[:0:-1])[::-1]
@@ -283,7 +283,7 @@ def _rows_alike(row: Floats, cells: int) -> Floats:
 
 
 def _add_moved(total: Floats, chance: float, edges: Floats, places: Floats, noise: float) -> None:
-    """How much of the mass at each place the noise moves to each cell, and beyond the ends: so much of it is added.
+    """Add to each cell of `total` the mass that noise moves there from each place; the outer two lie beyond the ends.
 
     By the tails on the side of each edge: those of the distribution function alone would round to 0 far above the mean.
     """
@@ -306,22 +306,22 @@ def _one_per_step(name: str, values: Any, within: Interval) -> Floats:
 
 
 def iid_hazard(rate: float, steps: int) -> Floats:
-    """Batches that are drawn afresh at each step."""
+    """Probability that the record is used at each step, for batches drawn afresh."""
     return np.full(steps, rate)
 
 
 def shuffled_hazard(per_epoch: int, steps: int, last: float = 1.0) -> Floats:
-    """A new order each epoch: the record's place is uniform among those left, of which the last has `last` of a batch."""
+    """Probability of use at each step given no use in the epoch before; `last`: size of the last batch."""
     place = np.arange(steps) % per_epoch
     return np.where(place == per_epoch - 1, 1.0, 1.0 / (per_epoch - 1 + last - np.minimum(place, per_epoch - 2)))
 
 
 def cyclic_hazard(per_epoch: int, place: int, steps: int) -> Floats:
-    """The same place in every epoch."""
+    """Whether each step uses the record, at the same place of every epoch."""
     return (np.arange(steps) % per_epoch == place).astype(float)
 
 
-# Runs that are carried along on a grid: how long they may be, how wide, and on how many cells.
+# Chains of runs: which runs a grid can hold, and with how many cells.
 
 
 _MOST_STEPS = 20_000  # where they are not powers of one matrix
@@ -332,7 +332,7 @@ _MOST_GRID_CELLS = 400
 
 
 def short_enough(run: Run) -> bool:
-    """And all batches of one size, all records used: a grid knows no others."""
+    """Whether a grid can hold the run: few steps, batches of one size, and every record used."""
     batches = run.batches
     if batches.passes and batches.per_epoch * batches.largest != batches.records:
         return False
@@ -340,13 +340,13 @@ def short_enough(run: Run) -> bool:
 
 
 def interval_width(run: Run) -> float | None:
-    """Of an interval in the domain, on which projection acts alone."""
+    """Width of an interval in the domain on which projection acts alone; None if there is none."""
     width = run.domain.widest_interval
     return width if math.isfinite(width) and run.prox is None else None
 
 
 def chain_of(run: Run, maps: tuple[Map, Map, Map], half: float, noise: Floats, **more: Any) -> Chain:
-    """The record's turns are those of the run's batches."""
+    """Return the chain of a run with these maps and the turns of its batches."""
     batches, count = run.batches, run.steps
     every = batches.per_epoch if batches.shuffled else 1
     hazard = shuffled_hazard(every, count) if batches.shuffled else batches.inclusion(count)
@@ -355,12 +355,12 @@ def chain_of(run: Run, maps: tuple[Map, Map, Map], half: float, noise: Floats, *
 
 
 def refined(chain: Chain) -> Chain:
-    """Cells that are narrow beside the noise."""
+    """Return the chain on cells that are narrow beside the noise."""
     return chain.on(max(_COARSE_GRID, min(_MOST_GRID_CELLS, _wanted(chain))))
 
 
 def rough(chain: Chain) -> Chain:
-    """Good enough to see which of two chains costs more."""
+    """Return the chain on few cells, enough to compare two chains."""
     return chain.on(max(_ROUGH, min(_COARSE_GRID, _wanted(chain))))
 
 

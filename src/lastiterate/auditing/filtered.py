@@ -43,7 +43,7 @@ _ROUNDED = 1 - 1e-9  # recursions of some thousand steps, which may oscillate
 
 
 def filtered_gaussians(run: Run, delta: float, releases: tuple[int, ...]) -> Iterator[tuple[float, WorstCase]]:
-    """For linear optimisers with steps and batches alike, nothing projected, nothing else released."""
+    """Yield lower bounds on ε for linear optimisers with equal steps and batches, no projection and no checkpoint."""
     hessians = allowed_hessians(run)
     if hessians is None or releases or not _exactly_known(run):
         return
@@ -79,13 +79,13 @@ def filtered_mu(run: Run, hessian: float) -> float:
 
 
 def greatest_gap(values: Floats, every: int) -> float:
-    """How far the pushes of a record may move what is released that has a turn every so many steps."""
+    """Return how far one record, used every `every` steps, moves what is released, at most."""
     places = np.append(values, np.zeros(-len(values) % every)).reshape(-1, every)
     return float(np.abs(places.sum(axis=0)).max())
 
 
 def _left(run: Run, hessian: float) -> tuple[Floats, float]:
-    """What a push at each step leaves at the end, and the deviation of all noise there."""
+    """Return the effect of each step's push on what is released, and the standard deviation of all noise there."""
     steps = steps_of(run, hessian)
     if not is_constant(steps.factor):
         raise ValueError("steps must be alike")
@@ -94,7 +94,7 @@ def _left(run: Run, hessian: float) -> tuple[Floats, float]:
 
 
 def left_of_steps(optimizer: Optimizer, released: Released, curvature: float, steps: int) -> Floats:
-    """What is left in the released of one unit that was added at each step; `curvature`: step size times Hessian."""
+    """Effect on what is released of one unit added at each step; `curvature` is step size times Hessian."""
     zero: Floats = np.zeros(())
     x, memory, moved = zero, (zero,) * optimizer.slots, np.empty(steps)
     for step in range(steps):
@@ -108,18 +108,15 @@ def left_of_steps(optimizer: Optimizer, released: Released, curvature: float, st
 
 
 def weights_of_iterates(released: Released, steps: int) -> Floats:
-    """Of each iterate in what is released."""
+    """Weight of each iterate in what is released."""
     each = np.array([released.weight(step, steps) for step in range(steps)])
     kept = np.append(np.cumprod((1 - each)[:0:-1])[::-1], 1.0)
     return np.asarray(each * kept)
 
 
-# Random runs on quadratic losses, each as a process for the theorems and as laws that are exact.
+# Random runs on quadratic losses, each as a process and with its exact laws.
 #
 # With a linear optimiser, or with plain steps that differ, on batches of every kind.
-
-
-_ROUNDED_INSTANCE = 1 - 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,13 +133,13 @@ class FilteredLaws:
     split: tuple[float, float] = (0.5, -0.5)
 
     def delta_with_error(self, epsilons: Floats) -> tuple[Floats, Floats]:
-        """δ(ε), and nothing: what is computed is a lower bound."""
+        """Return a lower bound on δ(ε), and 0 as its error."""
         if not as_known(self.batches):
             return self._mixed(epsilons), np.zeros_like(epsilons)
         every = self.batches.per_epoch if self.batches.passes else 1
-        mu = greatest_gap(self.values, every) / self.deviation * _ROUNDED_INSTANCE
+        mu = greatest_gap(self.values, every) / self.deviation * _ROUNDED
         found = np.asarray(GaussianDP(mu).delta(epsilons)) if mu > 0 else np.zeros_like(epsilons)
-        return found * _ROUNDED_INSTANCE, np.zeros_like(epsilons)
+        return found * _ROUNDED, np.zeros_like(epsilons)
 
     def _mixed(self, epsilons: Floats) -> Floats:
         pushes = sum_of_pushes(self.batches, self.values, self.deviation, counts_of(self.batches))
@@ -154,14 +151,14 @@ class FilteredLaws:
 
 @dataclass(frozen=True)
 class FilteredInstance:
-    """What theorems see of a run, and its laws."""
+    """A run as theorems see it, and its exact laws."""
 
     process: Process
     chain: FilteredLaws
 
 
 def random_update(source: np.random.Generator) -> tuple[Optimizer, Released]:
-    """Momentum of some kind, an average of some kind, or both."""
+    """Draw an optimiser and a release: momentum, an average, or both."""
     momentum = float(source.choice([0.3, 0.7, 0.9, 0.97]))
     heavy = SGD(momentum=momentum)
     optimizers = (PLAIN, heavy, replace(heavy, nesterov=True), replace(heavy, dampening=0.5))
@@ -173,7 +170,7 @@ def random_update(source: np.random.Generator) -> tuple[Optimizer, Released]:
 def filtered_process(
     batches: Batches, steps: int, push: float, noise: float, optimizer: Optimizer, released: Released, bend: object
 ) -> Process:
-    """Such a run on losses whose curvature, times the step size, lies in `bend`: its middle, and half its width."""
+    """Process of a filtered run whose curvature times step size lies in `bend`: its middle, and half its width."""
 
     def alike(value: float) -> Floats:
         return np.broadcast_to(np.float64(value), steps)
@@ -187,7 +184,7 @@ def filtered_process(
 
 
 def smooth_steps(steps: int, middle: float, half: float, movement: float, turning: float) -> Smooth:
-    """Pushes that turn so fast, gradients that move the iterate so far; one dimension, no decay."""
+    """Facts on smooth steps in one dimension without decay, with this turning of pushes and movement by gradients."""
     center, radius, way, nothing = (
         np.broadcast_to(np.float64(one), steps) for one in (1 - middle, half, movement, 0.0)
     )
@@ -195,7 +192,7 @@ def smooth_steps(steps: int, middle: float, half: float, movement: float, turnin
 
 
 def random_filtered(source: np.random.Generator, most_steps: int = 120) -> FilteredInstance:
-    """Full batches and passes of all kinds, any curvature within its range, also weakly convex ones and oscillating ones."""
+    """Draw a filtered run: full batches or passes of any kind, curvature that may be negative or large."""
     steps, push = int(source.integers(1, most_steps)), float(10 ** source.uniform(-1.5, 0.3))
     every = int(source.choice([1, 2, 3, 5, 8]))
     low, wide = float(source.choice([0.0, 0.0, 0.05, -0.01, 0.3])), float(10 ** source.uniform(-3, -0.3))
@@ -218,7 +215,7 @@ def random_filtered(source: np.random.Generator, most_steps: int = 120) -> Filte
 def scheduled_instance(
     source: np.random.Generator, most_steps: int = 120, adjacency: Adjacency = REPLACE_ONE, bins: bool = False
 ) -> FilteredInstance:
-    """Plain steps whose size, noise and clip change: any batches, or `bins` alone, smaller last ones and cut epochs too."""
+    """Draw a run of plain steps with changing size, noise and clip, on any batches, or on balls and bins alone."""
     batches = _bins(source) if bins else _any_batches(source, adjacency)
     every, steps = batches.per_epoch, int(source.integers(1, min(most_steps, _MORE)))
     if batches.random:
@@ -269,7 +266,7 @@ _FEW, _MORE = 5, 40  # steps: on random batches each that differs is a law of it
 
 
 def _schedule(source: np.random.Generator, steps: int, every: int, alike: bool, least: float, most: float) -> Floats:
-    """One value for all steps, one for each place of an epoch, for each epoch or for each step, or one that falls."""
+    """Draw one value for all steps, per place of an epoch, per epoch, per step, or a geometric decay."""
     match 0 if alike else int(source.integers(5)):
         case 0:
             return np.full(steps, source.uniform(least, most))

@@ -15,7 +15,7 @@ from scipy.special import ndtr
 from lastiterate.errors import Unavailable
 from lastiterate.numerics.arrays import Floats
 
-# Two laws on the same cells, and how far apart they are: never more than they truly are.
+# The distance of two laws on the same cells, never more than it truly is.
 
 
 LARGEST = 700.0
@@ -51,7 +51,7 @@ def largest_epsilon(delta_at: Callable[[float], float], delta: float) -> float:
     return low
 
 
-# What a step does to a position, before its noise: a function, or one of several by chance.
+# Maps: a step before its noise, a function or one of several by chance.
 
 
 Map = Callable[[Floats], Floats]
@@ -70,12 +70,12 @@ class Shifted:
         return len(self.shifts)
 
     def __call__(self, x: Floats) -> Floats:
-        """What is expected."""
+        """Return the expected place after the step."""
         return self.base(x) + float(self.shifts @ self.probabilities)
 
 
 def branches(step: Map, points: Floats) -> list[tuple[float, Floats]]:
-    """Where the points may go, each with its probability."""
+    """Return the places that the points may move to, each with its probability."""
     if not isinstance(step, Shifted):
         return [(1.0, step(points))]
     places = step.base(points)
@@ -83,7 +83,7 @@ def branches(step: Map, points: Floats) -> list[tuple[float, Floats]]:
     return [(chance, places + shift) for chance, shift in chances]
 
 
-# One step of a chain on a grid, for both laws at once.
+# Kernels: one step of a chain on a grid, for both laws at once.
 
 
 _LONGEST = 2**22
@@ -91,15 +91,15 @@ _LONGEST = 2**22
 
 class GridKernel(Protocol):
     def __call__(self, without: Floats, within: Floats) -> Floats:
-        """What becomes of the masses of both laws in a batch that has not the record, and in one that has."""
+        """Return the masses of both laws after a batch without the record and after one with it."""
 
     def idle(self, mass: Floats, count: int) -> Floats:
-        """After so many batches without the record."""
+        """Return the mass after `count` batches without the record."""
 
 
 @dataclass(frozen=True, eq=False)
 class Matrices:
-    """The transition of every map, in full: as precise in the tails as elsewhere."""
+    """Kernel by full transition matrices, as precise in the tails as elsewhere."""
 
     without: Floats
     record: Floats
@@ -120,7 +120,7 @@ class Matrices:
 
 
 class Convolution:
-    """Mass goes to places in units of a cell, split between the two whole numbers around, and is spread by the noise.
+    """Kernel by convolution: mass is split between the two cells around each place and spread by the noise.
 
     `moves`: for each of the three maps the places it may lead to, with their probabilities.
     """

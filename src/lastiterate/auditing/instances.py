@@ -47,7 +47,7 @@ _ROUNDED = 1e-12
 
 @dataclass(frozen=True)
 class Instance:
-    """What theorems see of a run, and the run itself."""
+    """A random run as theorems see it, and as a chain that is computed exactly."""
 
     process: Process
     chain: Chain
@@ -55,7 +55,7 @@ class Instance:
 
 @dataclass(frozen=True)
 class _MapShape:
-    """A map without the record, and what is known of it: its Lipschitz constant, or retain and drift."""
+    """Map without the record, and its facts: a Lipschitz constant, or retain and drift."""
 
     middle: Map
     lipschitz: float
@@ -66,7 +66,7 @@ class _MapShape:
 
 
 def random_instance(source: np.random.Generator, most_steps: int = 120, adjacency: Adjacency = REPLACE_ONE) -> Instance:
-    """Any batches, contracting, convex or not, bounded or not: a record that pushes as hard as it may."""
+    """Draw a run in one dimension with any batches and maps, in which the record pushes as hard as it may."""
     steps = int(source.integers(1, most_steps))
     push = float(10 ** source.uniform(-1.5, 0.3))
     shape = _SHAPES[int(source.integers(len(_SHAPES)))](source, push if adjacency.replaces else 2 * push)
@@ -99,7 +99,7 @@ def random_instance(source: np.random.Generator, most_steps: int = 120, adjacenc
 
 
 def own_place_instance(source: np.random.Generator, most_steps: int = 24, replaced: bool = False) -> Instance:
-    """Balls and bins, where the others push nothing: a record that pushes against one that is not there, or pushes back."""
+    """Draw a run with balls and bins: the record pushes, and its neighbour does nothing or pushes back."""
     every = int(source.integers(1, 6))
     steps = min(int(source.integers(1, most_steps)), every * 6)
     steps = steps if source.random() < 0.3 else -(-steps // every) * every
@@ -123,13 +123,13 @@ def own_place_instance(source: np.random.Generator, most_steps: int = 24, replac
 
 
 def _reach(process: Process, push: float) -> float:
-    """About how far iterates get where nothing holds them."""
+    """Rough distance that iterates reach without a domain."""
     turns = -(-len(process) // (process.batches.per_epoch if process.batches.passes else 1))
     return max(1.0, process.contraction) ** len(process) * (turns * push + _DEVIATIONS * math.sqrt(len(process)))
 
 
 class _Pushes(NamedTuple):
-    """In a batch without the record, with it, and with its neighbour."""
+    """Pushes of a batch without the record, with it, and with its neighbour."""
 
     others: float
     record: float
@@ -145,7 +145,7 @@ def _with_one_order(source: np.random.Generator, batches: Batches) -> Batches:
 
 
 def _without_the_neighbour(source: np.random.Generator, batches: Batches, push: float) -> _Pushes:
-    """The neighbour contributes nothing; who is in the record's place elsewhere pushes the other way, as it does, or not.
+    """Draw pushes for a neighbour that contributes nothing; whoever has its place pushes either way, or not.
 
     All beyond what others do, so that iterates stay in the middle.
     """
@@ -180,7 +180,7 @@ def _process(
 
 
 def _smooth(shape: _MapShape, alike: Callable[[float], Floats]) -> Smooth | Fact:
-    """A linear map keeps what is prepaid, and the push does not turn."""
+    """Facts on smoothness of a linear map, whose pushes do not turn."""
     if not shape.linear:
         return own("the map is not smooth")
     center, nothing = min(shape.lipschitz, 1.0), alike(0.0)
@@ -219,7 +219,7 @@ _SHAPES = (_linear, _linear, _slowly_growing, _drifting, _two_wells, _steep)
 
 
 def _batches(source: np.random.Generator, steps: int) -> tuple[Batches, Floats, bool]:
-    """The batches, when the record is met, and whether it pushes both ways alike rather than one way or not at all."""
+    """Draw batches, the probability of the record at each step, and whether it pushes both ways alike."""
     kind, every = int(source.integers(6)), int(source.integers(1, 8))
     rate = float(source.choice([0.01, 0.1, 0.3, 0.7]))
     either = bool(source.random() < 0.5)
@@ -238,7 +238,7 @@ def _batches(source: np.random.Generator, steps: int) -> tuple[Batches, Floats, 
     return FixedSize(records=_RECORDS, batch_size=round(_RECORDS * rate)), iid_hazard(rate, steps), either
 
 
-# Losses that are not convex: two wells, and a record that decides between them.
+# Two wells: a loss that is not convex, and a record that decides between them.
 
 
 _REACH = 10.0  # standard deviations
@@ -246,7 +246,7 @@ _MOST_NOISES = 400  # that iterates may get apart
 
 
 def two_wells(run: Run, delta: float, releases: tuple[int, ...]) -> Iterator[tuple[float, WorstCase]]:
-    """The others push away from the middle, as hard as they may; the record decides to which side."""
+    """Yield lower bounds on ε where the others push away from the middle and the record decides to which side."""
     loss, clip = run.loss, half_gradient(run)
     if run.clip is None or loss.keeps_convexity or loss.curvature >= 0 or run.prox is not None:
         return
@@ -276,7 +276,7 @@ def two_wells(run: Run, delta: float, releases: tuple[int, ...]) -> Iterator[tup
 
 
 def _half_width(run: Run, kept: float, move: float, noise: float) -> float | None:
-    """Half of the domain, or how far iterates get without one."""
+    """Half of the domain's width, or the distance that iterates reach without a domain."""
     if (width := interval_width(run)) is not None:
         return width / 2
     if abs(kept) < 1:

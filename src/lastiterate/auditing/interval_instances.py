@@ -37,7 +37,7 @@ _ROUGHLY = 1e-14  # of batches that are left out while a pull is searched for
 
 @dataclass(frozen=True)
 class _Pulled:
-    """A run on an interval: the others pull by so many `noises` of the first step, elsewhere and in the record's batches.
+    """A run on an interval; others pull by multiples of the first noise, elsewhere and in the record's batches.
 
     In a fixed order these are different batches, with data of their own; otherwise both are the same.
     """
@@ -71,7 +71,7 @@ class _Pulled:
 
     @property
     def _kinds(self) -> tuple[list[tuple[float, float, float]], list[int]]:
-        """Steps that differ, and which step is which: factor, push, and how far a pull of one noise moves."""
+        """Distinct steps as (factor, push, pull of one noise), and the index of each step among them."""
         sizes = spread("step_size", self.run.step_size, self.run.steps)
         if self.steps.alike and is_constant(sizes):
             return [(float(self.steps.factor[0]), float(self.steps.push[0]), float(self.steps.noise[0]))], []
@@ -97,7 +97,7 @@ class _Pulled:
 
 
 def on_an_interval(run: Run, delta: float, releases: tuple[int, ...]) -> Iterator[tuple[float, WorstCase]]:
-    """The others pull against the record, and projection holds; without a pull, Bok et al. 2024, Theorem C.16."""
+    """Yield lower bounds on ε for intervals, where others pull against the record (Bok et al. 2024, Theorem C.16)."""
     hessians, width = allowed_hessians(run), interval_width(run)
     if hessians is None or width is None or not short_enough(run):
         return
@@ -112,20 +112,20 @@ def on_an_interval(run: Run, delta: float, releases: tuple[int, ...]) -> Iterato
 
 
 def _splits(run: Run) -> tuple[tuple[float, float], ...]:
-    """What a bounded gradient does beyond the others is how far they pull, and its own bound, or nothing."""
+    """Pairs of pushes of record and neighbour: bounded gradients push to both bounds, or to one and not at all."""
     if not math.isfinite(half_gradient(run)):
         return allowed_splits(run)
     return ((0.5, -0.5),) if run.adjacency.replaces else ((1.0, 0.0),)
 
 
 def _counts(run: Run, hessian: float, rare: float = RARE) -> Counts:
-    """An empty batch of its own mean does not even contract."""
+    """Numbers of other records; without empty batches where these would not even contract."""
     found = counts_of(run.batches, rare)
     return found if hessian == 0 or not run.batches.own_mean else found.never_empty
 
 
 def _best_pulls(given: _Pulled, delta: float) -> list[_Pulled]:
-    """One pull for all batches; in a fixed order, then another for the record's, and once more one for the others."""
+    """Search the pulls that maximise ε: one for all batches and, in a fixed order, others beside the record's batch."""
     pulls = _pulls(given)
     _, pull = greatest(lambda pull: rough(given.pulled(pull).chain).epsilon(delta), pulls, _SEARCH)
     best = given.pulled(pull)
@@ -139,7 +139,7 @@ def _best_pulls(given: _Pulled, delta: float) -> list[_Pulled]:
 
 
 def _pulls(given: _Pulled) -> tuple[float, ...]:
-    """A bounded gradient pulls so far and no farther; in Poisson sums gradients without a bound do not pull."""
+    """Pulls to try: at most the bound of a gradient, and none in Poisson sums of unbounded gradients."""
     run, steps = given.run, given.steps
     bounded = math.isfinite(half_gradient(run))
     if counted(run) and not bounded:

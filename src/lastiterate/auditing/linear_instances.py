@@ -42,7 +42,7 @@ _VANISHED = 1e-18  # of the noise: far below what a cell is rounded by
 
 
 def two_gaussians(run: Run, delta: float, releases: tuple[int, ...]) -> Iterator[tuple[float, WorstCase]]:
-    """For batches that are not random (Bok et al. 2024, Theorems 4.2 and C.17)."""
+    """Yield lower bounds on ε for batches that are not random (Bok et al. 2024, Theorems 4.2 and C.17)."""
     hessians = allowed_hessians(run)
     if hessians is None or not as_known(run.batches) or math.isfinite(run.domain.diameter):
         return
@@ -60,7 +60,7 @@ def two_gaussians(run: Run, delta: float, releases: tuple[int, ...]) -> Iterator
 def named_gaussians(
     run: Run, delta: float, releases: tuple[int, ...], members: tuple[int, ...]
 ) -> Iterator[tuple[float, WorstCase]]:
-    """For records that are named, so many at each place of an epoch, all replaced in the same direction."""
+    """Yield lower bounds on ε for named records, `members` at each place of an epoch, replaced in one direction."""
     hessians = allowed_hessians(run)
     if (
         hessians is None
@@ -76,13 +76,13 @@ def named_gaussians(
 
 
 def _together(run: Run) -> int:
-    """So many records of a user may be in the last batch, all of them replaced in the same direction."""
+    """Number of records of a user that the last batch may hold, all replaced in the same direction."""
     size = run.batches.size_at(run.steps - 1) if run.adjacency.replaces else 1
     return min(run.user_records, size or 1)
 
 
 def clipped_gaussians(run: Run, delta: float, releases: tuple[int, ...]) -> Iterator[tuple[float, WorstCase]]:
-    """The others' gradients are those of quadratic losses up to their bound, which iterates hardly ever reach."""
+    """Yield lower bounds on ε where others have quadratic losses up to a bound that iterates hardly ever reach."""
     hessians = clipped_hessians(run)
     if hessians is None or not as_known(run.batches) or math.isfinite(run.domain.diameter) or run.steps > _MOST_CLIPPED:
         return
@@ -98,7 +98,7 @@ def clipped_gaussians(run: Run, delta: float, releases: tuple[int, ...]) -> Iter
 
 
 def _leaving(run: Run, hessian: float) -> float:
-    """How likely it is that a gradient hessian·x reaches its bound before the last step."""
+    """Bound on the probability that a gradient hessian·x reaches its bound before the last step."""
     steps, seen = steps_of(run, hessian), run.batches.inclusion(run.steps)
     if hessian == 0:
         return 0.0
@@ -113,7 +113,7 @@ def _leaving(run: Run, hessian: float) -> float:
 
 
 def as_known(batches: Batches) -> bool:
-    """Whether it is known which batches have the record, and how much it counts in them."""
+    """Whether the batches that hold the record, and its weight in them, are known."""
     once = batches.shuffled and batches.per_epoch == 1
     if batches.own_mean:
         return False
@@ -121,13 +121,13 @@ def as_known(batches: Batches) -> bool:
 
 
 def epsilon_of(run: Run, mu: float, delta: float) -> float:
-    """Of two normal laws so far apart, and of a Gaussian mechanism before training that attains its mu."""
+    """Lower bound on ε of two normal laws `mu` apart, after a Gaussian mechanism that attains `prior_mu`."""
     together = math.hypot(max(mu, 0.0), run.prior_mu)
     return float(GaussianDP(together * (1 - 1e-15) if run.prior_mu else together).bracket(delta)[0])  # type: ignore[arg-type]
 
 
 def random_pushes(run: Run, delta: float, releases: tuple[int, ...]) -> Iterator[tuple[float, WorstCase]]:
-    """For random batches and random orders."""
+    """Yield lower bounds on ε for random batches and random orders."""
     hessians = allowed_hessians(run)
     if hessians is None or as_known(run.batches) or math.isfinite(run.domain.diameter):
         return
@@ -144,7 +144,7 @@ def random_pushes(run: Run, delta: float, releases: tuple[int, ...]) -> Iterator
 
 
 def pushing(record: float, neighbour: float) -> str:
-    """What a worst case calls it that they push so far."""
+    """Name by which a worst case calls these pushes of record and neighbour."""
     if (record, neighbour) == (2.0, 1.0):
         return "against_others"
     return "one_sided" if neighbour == 0 else "opposite"
@@ -163,7 +163,7 @@ def _random_sum(batches: Batches, steps: QuadraticSteps, count: int, counts: Cou
 
 
 def _remembered(steps: QuadraticSteps, count: int, per_epoch: int) -> int:
-    """How many of the last steps leave more than a vanishing part of the noise; whole epochs are left out before them.
+    """Number of last steps that leave more than a vanishing part of the noise; whole epochs are left out before them.
 
     All steps of a run that is short enough to be looked at step by step, does not contract, or changes its steps. The
     pushes that are left out add up to push·f^K/(1 − f), and the noise that is left out with them to the square of that part.
@@ -180,7 +180,7 @@ def _remembered(steps: QuadraticSteps, count: int, per_epoch: int) -> int:
 
 
 def sum_of_pushes(batches: Batches, values: Floats, deviation: float, counts: Counts) -> RandomSum | None:
-    """Of the steps of a run, each weighed by what is left of it at the end; None if there are too many."""
+    """Sum of the pushes of a run's steps, weighed by their effect at the end; None if there are too many."""
     if batches.shuffled:
         return orders(values, batches, deviation)
     gone = np.cumsum(np.sort(np.abs(values))) < _VANISHED * deviation
@@ -190,7 +190,7 @@ def sum_of_pushes(batches: Batches, values: Floats, deviation: float, counts: Co
 
 
 def _coins(values: Floats, batches: Batches, deviation: float, counts: Counts, times: int = 1) -> RandomSum:
-    """Each push with the same probability, independently; a mean has the more of it the fewer others there are."""
+    """Sum of pushes that occur independently, each with the same probability; own means divide by the batch size."""
     rate = float(batches.inclusion(1)[0])
     if not batches.own_mean:
         return RandomSum(values[:, None], np.broadcast_to(rate, (len(values), 1)), deviation, times)
@@ -200,7 +200,7 @@ def _coins(values: Floats, batches: Batches, deviation: float, counts: Counts, t
 
 
 def orders(values: Floats, batches: Batches, deviation: float) -> RandomSum:
-    """One push of each epoch, or one place for all epochs; the last epoch may be cut short."""
+    """Sum of one push of each epoch, or of one place in all epochs; the last epoch may be cut short."""
     per_epoch = batches.per_epoch
     places = np.concatenate([values, np.zeros(-len(values) % per_epoch)]).reshape(-1, per_epoch)
     if batches.turns is Turns.ONE_ORDER:
@@ -208,7 +208,7 @@ def orders(values: Floats, batches: Batches, deviation: float) -> RandomSum:
     return RandomSum(places, np.broadcast_to(batches.inclusion(per_epoch), places.shape), deviation)
 
 
-# Instances whose steps are linear with slopes that change over time, where one loss with a clock may come close to them.
+# Slopes that change over time, which a loss with a clock may come close to.
 #
 # All weights within the slopes that are allowed give a lower bound; which are best need not be believed.
 
@@ -220,7 +220,7 @@ _SEARCH_CHANGING = 8
 
 
 def best_gaussians(run: Run, delta: float, releases: tuple[int, ...]) -> Iterator[tuple[float, WorstCase]]:
-    """For batches that are not random: no analysis that knows only pushes, noise and Lipschitz constants can prove less."""
+    """Yield, for batches that are not random, the least ε that pushes, noise and Lipschitz constants can prove."""
     steps = _steps(run)
     if steps is None or not as_known(run.batches):
         return
@@ -246,7 +246,7 @@ def _square(pushes: Floats, noise: Floats, lowest: Floats, highest: Floats) -> f
 
 
 def last_step_apart(run: Run, delta: float, releases: tuple[int, ...]) -> Iterator[tuple[float, WorstCase]]:
-    """For random orders: of what came before the last step, its noise too, a part is forgotten as fast as may be.
+    """Yield lower bounds on ε for random orders, where steps before the last are forgotten as fast as allowed.
 
     With the last place out of many the record is seen as if alone, in the earlier epochs as in a sum.
     """
@@ -265,7 +265,7 @@ def last_step_apart(run: Run, delta: float, releases: tuple[int, ...]) -> Iterat
 
 
 def _dropping(lowest: Floats, highest: Floats, kept: float) -> Floats:
-    """As high as may be, but for the last slopes, which are as low as it takes to keep so much."""
+    """Return slopes as high as allowed, except the last, which are as low as needed to keep only the share `kept`."""
     found, left = highest.copy(), kept
     for step in range(len(found) - 1, 0, -1):
         if left >= found[step]:
@@ -276,7 +276,7 @@ def _dropping(lowest: Floats, highest: Floats, kept: float) -> Floats:
 
 
 def _steps(run: Run) -> tuple[QuadraticSteps, QuadraticSteps] | None:
-    """The steps with the lowest slopes, not below 0, and with the highest."""
+    """Return the steps with the lowest slopes, at least 0, and with the highest; None if slopes may not change."""
     if run.steps > _MOST_CHANGING_STEPS or not curvature_may_change(run):
         return None
     lowest, highest = steps_of(run, run.loss.smoothness), steps_of(run, run.loss.curvature)

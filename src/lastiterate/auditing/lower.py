@@ -1,4 +1,4 @@
-"""The other half of the sandwich: what the worst instance costs that a run's own assumptions allow.
+"""Lower bounds on ε from the worst instance that a run's own assumptions allow.
 
 Allowed is every loss with the facts that the run states (its range of Hessians, how far a gradient can move, where it is
 clipped), every data set, every start. No theorem that knows only these can prove less.
@@ -40,7 +40,7 @@ _BEFOREHAND, _NONE = WorstCase("beforehand_alone"), WorstCase("no_worst_case")
 
 @dataclass(frozen=True)
 class LowerBound:
-    """On `instance`, a loss and data that the run allows, ε at `delta` is at least `epsilon`. No proof can give less.
+    """Lower bound: on `instance`, a loss and data that the run allows, ε at `delta` is at least `epsilon`.
 
     If the instance is a supremum, a loss near it attains the printed number, which is rounded down.
     """
@@ -54,7 +54,7 @@ class LowerBound:
 
 
 def named_instance(run: Run, delta: float, releases: tuple[int, ...], members: tuple[int, ...]) -> LowerBound:
-    """The same for the records of one person, in a fixed order: so many at each place of an epoch."""
+    """Lower bound for the records of one person in a fixed order, `members` at each place of an epoch."""
     found = [LowerBound(0.0, delta, _NONE)]
     if run.process.update.plain:
         found += [LowerBound(epsilon, delta, one) for epsilon, one in named_gaussians(run, delta, releases, members)]
@@ -62,7 +62,7 @@ def named_instance(run: Run, delta: float, releases: tuple[int, ...], members: t
 
 
 def worst_instance(run: Run, delta: float, releases: tuple[int, ...]) -> LowerBound:
-    """The greatest ε at `delta` of the instances that belong to the run; after `releases` steps iterates leave as well."""
+    """Return the largest lower bound on ε over all instances; iterates after `releases` steps are released, too."""
     found = [LowerBound(0.0, delta, _NONE)]
     if run.prior_mu:
         found.append(LowerBound(epsilon_of(run, 0.0, delta), delta, _BEFOREHAND))

@@ -52,7 +52,7 @@ def steps_of(run: Run, hessian: float) -> QuadraticSteps:
 
 
 def _sizes(run: Run) -> tuple[Floats, Floats]:
-    """How many records a batch has, if that is no matter of chance, and what its gradient sum is divided by."""
+    """Number of records of each batch, where chance has no part in it, and what its gradient sum is divided by."""
     batches = run.batches
     if not batches.uneven:
         return (np.broadcast_to(batches.divisor, run.steps),) * 2
@@ -66,7 +66,7 @@ def _clip(run: Run) -> Floats:
 
 
 def _noise_on_iterate(run: Run, eta: Floats) -> Floats:
-    """What a standard normal number adds to the update as its kind of noise writes it."""
+    """Standard deviation of the noise on the iterate, from the update as the kind of noise writes it."""
     nothing, one = np.zeros(()), np.ones(())
 
     def at(step: int) -> float:
@@ -91,14 +91,14 @@ def exact_mu(run: Run, hessian: float, releases: tuple[int, ...] = ()) -> float:
 
 
 def exact_mu_of(steps: QuadraticSteps, seen: Floats, releases: tuple[int, ...] = ()) -> float:
-    """The same of records of which each step sees so many, all pushing in one direction."""
+    """Exact mu of records that all push in one direction, `seen` of them at each step."""
     ends = (0, *releases, len(seen))
     squares = [_mu_of_part(steps, seen, ends[k], ends[k + 1]) ** 2 for k in range(len(ends) - 1)]
     return math.sqrt(math.fsum(squares))
 
 
 def weights_of(factor: Floats) -> Floats:
-    """What is left at the end of a push at each step."""
+    """Effect at the end of a unit push at each step."""
     after = np.ones(len(factor))
     np.cumprod(factor[:0:-1], out=after[1:])
     return after[::-1]
@@ -112,13 +112,13 @@ def _mu_of_part(steps: QuadraticSteps, seen: Floats, first: int, last: int) -> f
 
 
 def _mu_alike(steps: QuadraticSteps, every: int, count: int) -> float:
-    """The record's turns are `every` steps apart, counted from the end."""
+    """μ of equal steps if the record is used every `every` steps, counted from the end."""
     factor, turns = float(steps.factor[0]), -(-count // every)
     gap = abs(geometric_sum(factor**every, turns)) * float(steps.push[0])
     return gap / (float(steps.noise[0]) * math.sqrt(geometric_sum(factor**2, count)))
 
 
-# A run on quadratic losses in one dimension, executed: something to audit whose exact cost is known.
+# Simulation in one dimension: something to audit whose exact ε is known.
 
 
 PUSHES, OPPOSITE = 0.5, -0.5  # of the sensitivity: the record, and its neighbour
@@ -134,7 +134,7 @@ class Simulation:
     half_width: float
 
     def train(self, record: float, seed: int) -> float:
-        """The last iterate, step by step."""
+        """Return the last iterate of a training with this record and seed."""
         source = np.random.default_rng(seed)
         seen = self._seen(source)
         pushes = np.where(seen, record * self.steps.push, 0.0) + self.steps.noise * source.standard_normal(self.count)
@@ -144,7 +144,7 @@ class Simulation:
         return iterate
 
     def _seen(self, source: np.random.Generator) -> NDArray[np.bool_]:
-        """Whether each step's batch has the record; in a fixed order, the record that the last step sees."""
+        """Draw whether each step uses the record; in a fixed order, a record that the last step uses."""
         per_epoch, steps = self.batches.per_epoch, np.arange(self.count)
         if self.batches.shuffled:
             places = self._places(source, -(-self.count // per_epoch))
@@ -153,14 +153,14 @@ class Simulation:
         return np.asarray(source.random(self.count) < self.batches.inclusion(self.count))
 
     def _places(self, source: np.random.Generator, epochs: int) -> NDArray[np.intp]:
-        """Of the record in each epoch: any batch for itself, or by its place among the records."""
+        """Draw the batch of the record in each epoch: for itself, or by its place among the records."""
         if self.batches.turns is Turns.OWN_PLACE:
             return source.integers(self.batches.per_epoch, size=epochs, dtype=np.intp)
         return source.integers(self.batches.records, size=epochs, dtype=np.intp) // self.batches.largest
 
 
 def simulation(run: Run) -> Simulation:
-    """The run on losses as flat as they may be; with projection on an interval, if there is a domain."""
+    """Return a simulation of the run on the flattest losses, projected onto an interval if there is a domain."""
     hessians = allowed_hessians(run)
     bounded = math.isfinite(run.domain.diameter)
     if hessians is None or run.batches.own_mean or (bounded and run.prox is not None):

@@ -38,7 +38,7 @@ class RandomSum:
     left_out: float = 0.0
 
     def log_moment(self, tilt: float) -> float:
-        """log E e^{tilt·sum}."""
+        """Logarithm of E e^{tilt·sum}."""
         exponents = tilt * self.values
         at_zero = np.maximum(1 - self.probabilities.sum(axis=1), 0.0)
         largest = exponents.max(axis=1)
@@ -48,7 +48,7 @@ class RandomSum:
         return self.times * float(np.sum(rows)) + (tilt * self.deviation) ** 2 / 2
 
     def beyond(self, sign: float) -> float:
-        """How far the sum gets in this direction, but for a probability of e^−45: Chernoff's bound."""
+        """Chernoff bound on the sum in this direction, exceeded with probability at most e^−45."""
         tilts = np.geomspace(0.01, 30.0, 20) / self.deviation
         return min((self.log_moment(sign * tilt) + _LEFT_OUT) / tilt for tilt in tilts.tolist())
 
@@ -68,7 +68,7 @@ class RandomSum:
 
 @dataclass(frozen=True, eq=False)
 class Pushed:
-    """One law is that of record·S + noise, the other that of neighbour·S + noise, S the sum."""
+    """Two laws to compare: record·S + noise and neighbour·S + noise, where S is the random sum."""
 
     pushes: RandomSum
     record: float
@@ -104,7 +104,7 @@ class Pushed:
 
     @property
     def _cells(self) -> int:
-        """Narrow beside the deviation, or frequencies that matter would be left out."""
+        """Number of cells, narrow beside the deviation so that no relevant frequency is left out."""
         low, high = self._ends
         return math.ceil((high - low) / self.pushes.deviation * _PER_DEVIATION)
 
@@ -116,7 +116,7 @@ class Pushed:
 
 
 def _cell_probabilities(one: RandomSum, low: float, high: float, cells: int) -> tuple[Floats, float]:
-    """Of each cell, and how far off it may be: by what the logarithms are off, and what the transform rounds."""
+    """Probability of each cell, and a bound on its error from the logarithms and the transform."""
     width = high - low
     frequencies = 2 * math.pi * np.arange(cells // 2 + 1) / width
     heard = (frequencies * one.deviation) ** 2 / 2 < _UNHEARD

@@ -1,4 +1,4 @@
-"""The command line: the same words as in Python."""
+"""The command line: `lastiterate` and its commands."""
 
 from lastiterate.cli.entry import main
 

@@ -1,4 +1,4 @@
-"""`lastiterate account`."""
+"""The command `lastiterate account`."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def answer(options: argparse.Namespace) -> int:
-    """The report comes first: what cannot be written afterwards does not lose it."""
+    """Print the account, before anything that may fail to be written beside it."""
     run = read_run(options.run)
     found: Report | RecordReport
     if options.each and (options.group is not None or options.group_records):
@@ -72,5 +72,5 @@ def answer(options: argparse.Namespace) -> int:
 
 
 def _about(options: argparse.Namespace) -> dict[str, Any]:
-    """What the report says of its surroundings."""
+    """Files and statements about its surroundings that go into the report."""
     return {name: getattr(options, name) for name in ("model", "data", "data_key")} | {"stated": stated_in(options)}

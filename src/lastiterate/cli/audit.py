@@ -1,4 +1,4 @@
-"""`lastiterate audit`."""
+"""The command `lastiterate audit`."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def answer(options: argparse.Namespace) -> int:
 
 
 def _audited(trainer: Trainer, options: argparse.Namespace) -> Audit:
-    """Any exception of the trainer becomes one message that names its file."""
+    """Run the audit; any exception of the trainer becomes one message that names its file."""
     chosen = {name: getattr(options, name) for name in _CHOSEN}
     try:
         return audit(trainer.train, trainer.data, trainer.neighbour, **chosen)

@@ -1,4 +1,4 @@
-"""`lastiterate budget`."""
+"""The command `lastiterate budget`."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def answer(options: argparse.Namespace) -> int:
-    """A release over the budget is bad input: one sentence and exit code 2."""
+    """Answer about a budget; a release that exceeds it is bad input, with one sentence and exit code 2."""
     budget = _created(options) if options.create else _opened(options)
     more: dict[str, float] = {}
     said: list[str] = []

@@ -1,4 +1,4 @@
-"""`lastiterate calibrate`."""
+"""The command `lastiterate calibrate`."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def answer(options: argparse.Namespace) -> int:
 
 
 def _free_entry(run: Run, free: Free) -> tuple[str, Any]:
-    """What was free to change, by its name in a run."""
+    """Name and value of the setting of the run that was free to change."""
     if free is Free.NOISE:
         return run.noise.size, getattr(run.noise, run.noise.size)
     if free is Free.BATCH_SIZE:

@@ -9,14 +9,14 @@ from types import ModuleType
 
 @dataclass(frozen=True)
 class Command:
-    """`help` says what it does, and `usage` is an example of it."""
+    """A command: `help` says what it does, and `usage` is an example."""
 
     name: str
     help: str
     usage: str
 
     def module(self) -> ModuleType:
-        """Loaded when the command was typed, and not before: most commands load numpy and scipy."""
+        """Import the module of the command, only when it was typed, since most load numpy and scipy."""
         return import_module(f"lastiterate.cli.{self.name}")
 
 

@@ -1,4 +1,4 @@
-"""`lastiterate compare`."""
+"""The command `lastiterate compare`."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def answer(options: argparse.Namespace) -> int:
 
 
 def _applicable(report: Report) -> Iterator[str]:
-    """The least epsilon first, then what no theorem can be below."""
+    """Yield the lines of the theorems that apply, least ε first, and of the lower bound."""
     yield f"epsilon at delta = {report.delta:g}, {report.unit}"
     yield from ("", f"{'epsilon':>12}  {'ratio to best':>13}  theorem")
     for guarantee, epsilon in zip(report.guarantees, report.epsilons, strict=True):
@@ -59,7 +59,7 @@ def _every_refusal(report: Report) -> Iterator[str]:
 
 
 def _times(epsilon: float, best: float) -> float:
-    """How many times the best; 0 is once 0, and anything else is infinitely more."""
+    """Ratio of ε to the best one; 0/0 counts as 1, and anything else over 0 as infinite."""
     if epsilon == best:
         return 1.0
     return epsilon / best if best > 0 else math.inf

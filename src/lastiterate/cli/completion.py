@@ -1,4 +1,4 @@
-"""`lastiterate completion`."""
+"""The command `lastiterate completion`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def answer(options: argparse.Namespace) -> int:
-    """shtab is loaded here only; the script that it writes needs neither shtab nor Python."""
+    """Print a completion script, made by shtab, which needs neither shtab nor Python."""
     try:
         import shtab
     except ImportError as error:
@@ -35,7 +35,7 @@ def answer(options: argparse.Namespace) -> int:
 
 
 def _actions(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
-    """The options of all commands."""
+    """Yield the options of all commands."""
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
             for command in action.choices.values():

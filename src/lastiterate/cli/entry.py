@@ -1,4 +1,4 @@
-"""From what was typed to an exit code: 0, 1 if a certificate is rejected or a claim refuted, 2 with one sentence, 130.
+"""Run the command that was typed; exit codes: 0, 1 for a rejected certificate or refuted claim, 2 for bad input, 130.
 
 Nothing that takes long is imported before `main` is called, so that Ctrl-C is answered from the first moment on.
 """
@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 
 from lastiterate.cli.interrupt import ending_at_once
-from lastiterate.cli.streams import BAD_INPUT, dropped, finished, interrupted, said, unwritten
+from lastiterate.cli.streams import BAD_INPUT, discard, fail, finish, interrupted, unwritten
 
 TYPE_CHECKING = False  # as `typing` has it, which takes long to import
 if TYPE_CHECKING:
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command: 0, 1 if a certificate is rejected or a claim refuted, 2 with one sentence on bad input."""
     try:
-        return finished(_written(sys.argv[1:] if arguments is None else arguments))
+        return finish(_written(sys.argv[1:] if arguments is None else arguments))
     except SystemExit as end:  # of --help, --version and options that are not understood
-        raise SystemExit(finished(int(end.code or 0))) from None
+        raise SystemExit(finish(int(end.code or 0))) from None
     except KeyboardInterrupt:
         return interrupted()
 
@@ -32,15 +32,15 @@ def _written(arguments: Sequence[str]) -> int:
     except MemoryError:
         from lastiterate.errors import worded
 
-        return said(worded("not_enough_memory"), BAD_INPUT)
+        return fail(worded("not_enough_memory"), BAD_INPUT)
     except BrokenPipeError:
-        return dropped(0)
+        return discard(0)
     except OSError as error:
         return unwritten(error)
 
 
 def _parsed(arguments: Sequence[str]) -> Namespace:
-    """The module of the command is loaded here, with what it needs."""
+    """Parse the arguments, which loads the module of the command."""
     with ending_at_once():
         from lastiterate.cli.parser import parsed
 
@@ -55,4 +55,4 @@ def _answered(options: Namespace) -> int:
         with progress_bar():
             return int(options.answer(options))
     except LastIterateError as error:
-        return said(str(error), BAD_INPUT)
+        return fail(str(error), BAD_INPUT)

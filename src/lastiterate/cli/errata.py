@@ -1,4 +1,4 @@
-"""`lastiterate errata`."""
+"""The command `lastiterate errata`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def answer(options: argparse.Namespace) -> int:
-    """Every number is computed afresh, so this takes a few seconds."""
+    """Print the errata, each number computed afresh, which takes a few seconds."""
     chosen = [one for one in ERRATA if options.effect in (None, one.effect.value)]
     found = [_erratum(one) for one in tracked(chosen, "errata")]
     lines = [_erratum_line(one) for one in found]

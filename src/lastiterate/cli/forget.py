@@ -1,4 +1,4 @@
-"""`lastiterate forget`."""
+"""The command `lastiterate forget`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ctrl-C while modules are loaded."""
+"""Handling of Ctrl-C while modules are loaded."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from lastiterate.cli.streams import interrupted
 
 @contextmanager
 def ending_at_once() -> Iterator[None]:
-    """Ctrl-C says so and ends the process at once, without an exception.
+    """End the process at once on Ctrl-C, with one sentence and without an exception.
 
     An exception in the middle of an import of numpy or scipy is printed, or turned into another one, by their own code; and
     nothing has to be put in order yet while modules are loaded. Whoever handles Ctrl-C in another way goes on doing so.

@@ -1,4 +1,4 @@
-"""Options that several commands have."""
+"""Options that several commands share."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def add_user_records(parser: argparse.ArgumentParser, default: int | None = None
 
 
 def add_chosen_settings(parser: argparse.ArgumentParser) -> None:
-    """What a plan chooses from public numbers where it is not given."""
+    """Add the options for settings that a plan otherwise chooses from public numbers."""
     parser.add_argument("--l2", type=float, help="strength of L2 regularisation (default: chosen)")
     parser.add_argument("--batches", type=int, help="batches per epoch (default: chosen)")
     parser.add_argument("--epochs", type=int, help="passes over the data (default: chosen)")
@@ -88,13 +88,13 @@ def add_data_key(parser: argparse.ArgumentParser) -> None:
 
 
 def stated_in(options: argparse.Namespace) -> Any:
-    """What the owner states, read when the report is written."""
+    """Return the owner's statements, read from the file when the report is written; None without a file."""
     from lastiterate.runs.files import read_plain
 
     return read_plain(options.stated) if options.stated else None
 
 
-# The distribution of the number of trials, as several commands take it.
+# Distribution of the number of trials.
 
 
 def add_trials(parser: argparse.ArgumentParser, *, required: bool) -> None:
@@ -117,7 +117,7 @@ def add_trials(parser: argparse.ArgumentParser, *, required: bool) -> None:
 
 
 def trials_in(options: argparse.Namespace) -> Trials | None:
-    """None where no mean was given."""
+    """Return the law of the number of trials, or None if no mean was given."""
     if options.mean is None:
         if options.trials is not None or options.shape is not None:
             raise InvalidInput("mean_of_trials_missing", field="mean")

@@ -1,4 +1,4 @@
-"""What may be typed."""
+"""The parser of the command line, with the options of the chosen command alone."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from lastiterate.cli.show import printable
 
 
 class Parser(argparse.ArgumentParser):
-    """What cannot be understood is answered by one sentence, without the usage of every option."""
+    """An argument parser that answers an error with one sentence, without the usage of every option."""
 
     def error(self, message: str, typed: str = "", known: Iterable[str] = ()) -> NoReturn:
-        """With the one of the `known` words that comes closest to what was typed."""
+        """Exit with one sentence, which names the one of the `known` words closest to what was typed."""
         from difflib import get_close_matches
 
         from lastiterate.errors import one_line, worded
@@ -24,7 +24,7 @@ class Parser(argparse.ArgumentParser):
         self.exit(2, one_line(worded("not_understood", said=message, prog=self.prog, close=close)) + "\n")
 
     def refuse(self, unknown: Sequence[str]) -> NoReturn:
-        """Words that no option takes."""
+        """Exit because of words that no option takes."""
         typed = unknown[0].partition("=")[0] if unknown[0].startswith("--") else ""
         self.error(f"unrecognized arguments: {' '.join(unknown)}", typed, self._option_string_actions)
 
@@ -35,13 +35,13 @@ class Parser(argparse.ArgumentParser):
             self.error(str(error), str(value), action.choices or ())
 
     def _print_message(self, message: str, file: Any = None) -> None:
-        """argparse keeps it to itself if the help cannot be written."""
+        """Print the help; unlike argparse, raise an error if it cannot be written."""
         if (stream := file or sys.stderr) is not None:
             stream.write(printable(message))
 
 
 class Version(argparse.Action):
-    """Looked up when it is asked for: the list of installed packages takes a while to read."""
+    """Print the version, looked up only on request, since the list of packages takes a while to read."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> NoReturn:
         from importlib.metadata import version
@@ -51,7 +51,7 @@ class Version(argparse.Action):
 
 
 def parsed(arguments: Sequence[str]) -> argparse.Namespace:
-    """What was typed, with `answer`, the function of the command that was named first."""
+    """Parse the arguments; `answer` is the function of the first command named."""
     chosen = next((word for word in arguments if not word.startswith("-")), None)
     options, unknown = parser(chosen).parse_known_args(arguments)
     if unknown:
@@ -60,12 +60,12 @@ def parsed(arguments: Sequence[str]) -> argparse.Namespace:
 
 
 def parser(chosen: str | None) -> argparse.ArgumentParser:
-    """With the options of the chosen command alone: those of another one take its imports."""
+    """Return the parser with the options of the chosen command alone, which saves the imports of the others."""
     return _filled({chosen})
 
 
 def full_parser() -> argparse.ArgumentParser:
-    """With the options of every command."""
+    """Return the parser with the options of every command."""
     return _filled({command.name for command in COMMANDS})
 
 

@@ -1,4 +1,4 @@
-"""`lastiterate plan`."""
+"""The command `lastiterate plan`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`lastiterate reproduce`."""
+"""The command `lastiterate reproduce`."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def answer(options: argparse.Namespace) -> int:
-    """The exhibits are loaded here only."""
+    """Print the exhibits, which are loaded only here."""
     with ending_at_once():
         from lastiterate.reproduction.command import reproduced
     show(options, *reproduced(options))

@@ -1,4 +1,4 @@
-"""`lastiterate select`."""
+"""The command `lastiterate select`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`lastiterate serve`."""
+"""The command `lastiterate serve`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def answer(options: argparse.Namespace) -> int:
-    """Starlette and uvicorn are loaded here only."""
+    """Serve the planner; starlette and uvicorn are loaded only here."""
     try:
         with ending_at_once():
             from lastiterate.web.serve import planner

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from lastiterate.cli.streams import BAD_INPUT, said
+from lastiterate.cli.streams import BAD_INPUT, fail
 from lastiterate.errors import LastIterateError, worded
 
 
@@ -18,14 +18,14 @@ def show(options: argparse.Namespace, content: dict[str, Any], text: str) -> Non
 
 
 def _as_json(content: dict[str, Any]) -> str:
-    """Loaded here: to be asked for help takes nothing of this."""
+    """Return an answer as JSON; what this needs is loaded only here."""
     from lastiterate.certificate.replay import json_safe
 
     return json.dumps(json_safe(content), indent=2)
 
 
 def add(options: argparse.Namespace, text: str) -> None:
-    """A line after the answer; JSON is one document, and stays so."""
+    """Print a line after the answer, unless that is JSON, which stays one document."""
     if not options.json:
         print(printable(text))
 
@@ -36,12 +36,12 @@ def printable(text: str) -> str:
     return text.encode(encoding, errors="backslashreplace").decode(encoding)
 
 
-# Files beside an answer. The answer is printed first: what cannot be written is one sentence, and loses nothing else.
+# Files beside an answer, which is printed first, so that a failed write loses nothing else.
 
 
 @dataclass(frozen=True)
 class Extra:
-    """A file to write, if somebody asked for it; then the text of the code `told` is said, with its path."""
+    """A file to write if it was asked for, and the code of the text that then says so."""
 
     path: str | None
     write: Callable[[str], object]
@@ -49,14 +49,14 @@ class Extra:
 
 
 def written(options: argparse.Namespace, *extras: Extra) -> int:
-    """0 if all could be written; else the exit code of bad input, when each of them was tried."""
+    """Write all files, and return 0, or the exit code of bad input if one could not be written."""
     code, before = 0, "\n"
     for one in extras:
         if one.path:
             try:
                 one.write(one.path)
             except LastIterateError as error:
-                code = said(str(error), BAD_INPUT)
+                code = fail(str(error), BAD_INPUT)
             else:
                 add(options, f"{before}{worded(one.told, path=one.path)}")
                 before = ""

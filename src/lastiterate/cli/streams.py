@@ -9,7 +9,8 @@ from contextlib import suppress
 BAD_INPUT, INTERRUPTED = 2, 130
 
 
-def said(sentence: str, code: int) -> int:
+def fail(sentence: str, code: int) -> int:
+    """Write a sentence to the standard error stream and return the exit code."""
     with suppress(OSError, AttributeError):  # somebody may have closed the standard error stream as well
         sys.stderr.write(f"lastiterate: {sentence}\n")
         sys.stderr.flush()
@@ -17,27 +18,27 @@ def said(sentence: str, code: int) -> int:
 
 
 def interrupted() -> int:
-    return said("interrupted.", INTERRUPTED)
+    return fail("interrupted.", INTERRUPTED)
 
 
 def unwritten(error: OSError) -> int:
-    return dropped(said(f"the output cannot be written: {error.strerror or error}.", BAD_INPUT))
+    return discard(fail(f"the output cannot be written: {error.strerror or error}.", BAD_INPUT))
 
 
-def finished(code: int) -> int:
-    """What is still in a buffer may not fit on the device."""
+def finish(code: int) -> int:
+    """Flush the standard output and return the exit code; the device may be full, or the pipe closed."""
     try:
         if sys.stdout is not None:
             sys.stdout.flush()
     except BrokenPipeError:
-        return dropped(code)
+        return discard(code)
     except OSError as error:
         return unwritten(error)
     return code
 
 
-def dropped(code: int) -> int:
-    """What could not be written is forgotten: Python would try once more at its end, and complain."""
+def discard(code: int) -> int:
+    """Discard what could not be written, so that Python does not try again at exit, and return `code`."""
     with suppress(OSError, ValueError, AttributeError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return code

@@ -1,4 +1,4 @@
-"""`lastiterate theorems`."""
+"""The command `lastiterate theorems`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from lastiterate.theorems.theorem import Theorem
 
 
 def add_options(_parser: argparse.ArgumentParser) -> None:
-    """None of its own."""
+    """Add no option: the command has none."""
 
 
 def answer(options: argparse.Namespace) -> int:

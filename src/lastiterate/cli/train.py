@@ -1,4 +1,4 @@
-"""`lastiterate train`."""
+"""The command `lastiterate train`."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def answer(options: argparse.Namespace) -> int:
-    """scikit-learn is loaded here only."""
+    """Train a model on a table; scikit-learn is loaded only here."""
     try:
         with ending_at_once():
             from lastiterate.estimators.command import train_table
@@ -84,7 +84,7 @@ def answer(options: argparse.Namespace) -> int:
 
 
 def _model_written(options: argparse.Namespace, content: dict[str, Any]) -> int:
-    """A model that cannot be written is printed: its budget is spent, so it must not be lost."""
+    """Write the model, or print it if that fails: its budget is spent, so it must not be lost."""
     text = json.dumps(json_safe(content), indent=2) + "\n"
     code = written(options, Extra(options.write, lambda path: write_text(path, text), "written_model"))
     if code and not options.json:
@@ -93,6 +93,6 @@ def _model_written(options: argparse.Namespace, content: dict[str, Any]) -> int:
 
 
 def _about(options: argparse.Namespace, model: str | None) -> dict[str, Any]:
-    """What the report says of its surroundings."""
+    """Files and statements about its surroundings that go into the report."""
     data = {"data": options.data, "data_key": options.data_key} if options.data_key else {}
     return {"model": model, "stated": stated_in(options), **data}

@@ -1,4 +1,4 @@
-"""`lastiterate verify`."""
+"""The command `lastiterate verify`."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _read(path: str) -> Any:
 
 
 def _of_files(verdict: Verdict, content: Any, options: argparse.Namespace) -> Verdict:
-    """Whether the report was written with this model, and with these data."""
+    """Return the verdict, rejected if the report was written with another model or other data."""
     found = dict(verdict.digests) if isinstance(verdict, PageVerdict) else digests_in(content)
     reason = disagreement(found, options.model, options.data, options.data_key)
     return rejected(reason) if reason else verdict

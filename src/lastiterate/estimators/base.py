@@ -1,4 +1,4 @@
-"""What all private linear models share: from (ε, δ) and data to a run, its noise, its execution and its account."""
+"""Base of private linear models: from (ε, δ) and data to a run, its noise, its execution and its account."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ _OTHER_SEED = 1 << 40  # so that seeded preparation and training do not draw the
 
 @dataclass(frozen=True)
 class DataShape:
-    """What is public about a data set, and what the user said of it."""
+    """Public numbers of a data set, and what the user said of it."""
 
     records: int
     features: int
@@ -75,11 +75,11 @@ class DataShape:
 
     @property
     def width(self) -> int:
-        """Of a row together with the constant feature."""
+        """Number of entries of a row together with the constant feature."""
         return self.features + (self.constant > 0)
 
     def norm(self, way: Way) -> float:
-        """Of a prepared row together with the constant feature, at most."""
+        """Upper bound on the norm of a prepared row together with the constant feature."""
         return up(math.hypot(_REACH[way], self.constant), operations=2)
 
 
@@ -105,28 +105,28 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
 
     @abstractmethod
     def _loss(self, shape: DataShape, way: Way, l2: float) -> Loss:
-        """The facts of the loss, for prepared rows; where steps are hidden it has to be convex, and is clipped by itself."""
+        """Return the loss for prepared rows; if steps are hidden it is convex and clips by itself."""
 
     def _spending(self, mu: float) -> PreparationBudget:
-        """How much goes to what is learnt before training."""
+        """Return the part of the budget for what is learnt before training."""
         if self.preparation not in ("auto", None):
             raise must_be("preparation", "'auto' or None", f"{shown(self.preparation):.60}")
         return PreparationBudget.of_features(mu, self.fit_intercept) if self.preparation else PreparationBudget()
 
     def _guess(self, loss: Loss) -> Guess:
-        """What is expected of any data, before any is seen."""
+        """Return what is assumed about any data before it is seen."""
         return guess_for_scaled_rows(loss)
 
     def _prepared_targets(self, targets: Floats, spending: PreparationBudget, source: Source) -> Floats:
-        """As they are trained on."""
+        """Return the targets as they are trained on."""
         return targets
 
     def _columns(self) -> int:
-        """Of scores, as far as that is said before any data are seen."""
+        """Number of columns of scores, as far as it is known before any data are seen."""
         return 1
 
     def _validated(self, features: Any, targets: Any, **checks: Any) -> tuple[Floats, Any]:
-        """Dense features and one target for each row, as scikit-learn has them."""
+        """Return dense features and one target for each row, checked as scikit-learn does."""
         check_unmasked(features)
         rows, wanted = validate_data(self, features, targets, dtype=FLOATS, accept_sparse="csr", **checks)
         return dense(rows), column_or_1d(wanted)
@@ -168,14 +168,14 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
         return self._split(trained.weights, shape)
 
     def _mark(self, leaks: Iterable[Fact]) -> None:
-        """Set what was found wrong with this fit, which its report states."""
+        """Store what was found wrong with this fit, which its report states."""
         self.leaks_ = tuple(leaks)
         self.private_ = not self.leaks_
 
     def _planned(
         self, shape: DataShape, precision: Any, delta: float, before: float = 0.0
     ) -> tuple[PreparationBudget, Plan, Run]:
-        """What will be run, from public numbers alone; `before` is the mu of what was learnt upstream."""
+        """Return preparation, plan and run from public numbers alone; `before` is the mu spent upstream."""
         epsilon = checked_number("epsilon", self.epsilon, POSITIVE)
         mu = float(shift_below(math.log(delta), epsilon))
         spending = replace(self._spending(mu), before=before)
@@ -183,7 +183,7 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
         return spending, plan, _calibrated(self._run(shape, plan, precision, spending.mu), epsilon, delta)
 
     def _run_for(self, records: int, features: int, precision: Any, before: float = 0.0) -> Run:
-        """What will be run on so many records: delta, feature_norm and the classes have to be given."""
+        """Return the run for data of this size; delta, feature_norm and the classes have to be given."""
         leaks = Leaks()
         shape = self._shape((records, features), self._columns(), np.zeros(1), leaks)
         return self._planned(shape, precision, delta_of(self.delta, records, leaks), before)[2]
@@ -197,14 +197,14 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
     def _learnt(
         self, rows: ShortRows, shape: DataShape, plan: Plan, spending: PreparationBudget, source: Source
     ) -> Preparation:
-        """Rows are centred only where there is an intercept to make up for it."""
+        """Return the learnt preparation; rows are centred only if an intercept makes up for it."""
         if spending.features is None:
             return only_scaled(shape.features, shape.feature_norm)
         private = PrivateRows(rows.pieces, len(rows), shape.feature_norm, self._adjacency())
         return private.learnt(spending.features, _REACH[plan.way], source, centred=bool(shape.constant))
 
     def _split(self, weights: Floats, shape: DataShape) -> Floats:
-        """Coefficients of the features as they were given; the intercept is set aside."""
+        """Return coefficients for the features as given, and store the intercept."""
         rows = np.atleast_2d(weights.T)
         coefficients, constant = self.preparation_.in_features(rows[:, : shape.features])
         self.intercept_ = constant + (rows[:, -1] * shape.constant if shape.constant else 0.0)
@@ -225,7 +225,7 @@ class PrivateLinearModel(BaseEstimator):  # type: ignore[misc]
         )
 
     def _run(self, shape: DataShape, plan: Plan, precision: Any, prior_mu: float) -> Run:
-        """With the arithmetic that it will be executed in, so that the noise is calibrated for that."""
+        """Return the run of a plan with the arithmetic of its execution, so that the noise is calibrated for that."""
         loss, batches = self._loss(shape, plan.way, plan.l2), self._batches(shape.records, plan)
         run = run_of(plan, Ingredients(loss, batches, self._adjacency(), self.clip, prior_mu))
         return replace(run, arithmetic=linear_arithmetic(run, precision, shape.width * shape.columns))
@@ -279,5 +279,5 @@ def _reported(run: Run, delta: float, leaks: tuple[Fact, ...]) -> Report:
 
 @lru_cache(maxsize=64)
 def _calibrated(run: Run, epsilon: float, delta: float) -> Run:
-    """The same settings come back in every fold of a search."""
+    """Calibrate a run; cached, since the same settings return in every fold of a search."""
     return calibrate(run, epsilon=epsilon, delta=delta)

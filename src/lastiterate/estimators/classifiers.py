@@ -1,4 +1,4 @@
-"""Private classifiers."""
+"""Private linear classifiers."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class _PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel):  # type: ig
         return count if count > 2 else 1
 
     def _numbered(self, labels: Any, leaks: Leaks) -> tuple[Any, Any]:
-        """The classes, and for each label the number of its class."""
+        """Return the classes, and for each label the number of its class."""
         if self.classes is None:
             known, numbers = np.unique(labels, return_inverse=True)
             leaks.say(fact("classes_read", count=len(known)))
@@ -53,12 +53,12 @@ class _PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel):  # type: ig
         return known, numbers
 
     def decision_function(self, X: Any) -> Any:
-        """One score per row for two classes (positive means the second class); one score per class for more."""
+        """Return one score per row for two classes (positive means the second class), or one per class for more."""
         scores = self._scores(X)
         return scores[:, 0] if len(self.classes_) == 2 else scores
 
     def predict(self, X: Any) -> Any:
-        """The class with the highest score."""
+        """Return the class with the highest score for each row."""
         scores = self.decision_function(X)
         return self.classes_[(scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)]
 
@@ -69,7 +69,7 @@ class _PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel):  # type: ig
 
 
 def _sorted(classes: Any) -> Any:
-    """Without duplicates, in the order of scikit-learn."""
+    """Return the classes without duplicates, in the order of scikit-learn."""
     if isinstance(classes, str) or not isinstance(classes, Iterable):
         raise must_be("classes", "a list of labels", f"{shown(classes):.60}")
     known = np.asarray(list(classes))

@@ -32,7 +32,7 @@ _SHARED = ("epsilon", "delta", "feature_norm", "l2", "batches", "epochs", "step_
 
 
 def train_table(options: argparse.Namespace) -> tuple[dict[str, Any], str, Report]:
-    """What was trained, for JSON and for people, and its report. Warnings are said on the standard error stream."""
+    """Train a model on a table; return it as JSON and text, with its report, and print warnings to standard error."""
     _check(options)
     table = read_table(options.data, options.target)
     _check_labels(options, table)
@@ -63,7 +63,7 @@ def _check(options: argparse.Namespace) -> None:
 
 
 def _check_labels(options: argparse.Namespace, table: Table) -> None:
-    """A column of measurements has as many labels as values."""
+    """Raise an error for a column with so many labels that it looks like measurements."""
     labels = len(set(table.target)) if options.model not in REGRESSIONS and not options.classes else 0
     if labels > _MOST_LABELS:
         raise InvalidInput("train_many_labels", target=options.target, labels=labels)
@@ -138,12 +138,12 @@ def _text(model: PrivateLinearModel, content: dict[str, Any], options: argparse.
 
 
 def _share(report: Report) -> float:
-    """Of mu², what was spent before training."""
+    """Share of mu² that was spent before training."""
     mu = report.mu or float(shift_below(math.log(report.delta), report.epsilon))
     return (report.run.prior_mu / mu) ** 2
 
 
-# A CSV file with a header, or a Parquet file: one column is the target, all others are numbers.
+# Tables: CSV files with a header, or Parquet files; one column is the target, all others are numbers.
 
 
 _LARGEST = 1e100
@@ -151,7 +151,7 @@ _LARGEST = 1e100
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """Named features, and the target as it is written."""
+    """A table of named features, with the target as it is written."""
 
     names: tuple[str, ...]
     features: Floats
@@ -159,7 +159,7 @@ class Table:
 
     @property
     def numbers(self) -> Floats:
-        """The target as numbers."""
+        """Return the target as numbers."""
         found = np.array([_number(cell) for cell in self.target])
         if not np.isfinite(found).all():
             wrong = self.target[int(np.argmin(np.isfinite(found)))]
@@ -168,7 +168,7 @@ class Table:
 
 
 def read_table(path: str, target: str) -> Table:
-    """The columns other than `target` become features, in their order. Files that end in .parquet are read as such."""
+    """Read a table from a .csv or .parquet file; the columns other than `target` become features."""
     return _read_parquet(path, target) if path.lower().endswith(".parquet") else _read_csv(path, target)
 
 
@@ -191,7 +191,7 @@ def _read_parquet(path: str, target: str) -> Table:
 
 
 def _column(path: str, name: str, values: list[Any]) -> Floats:
-    """Numbers, and true and false as 1 and 0."""
+    """Return a column as numbers, with true and false as 1 and 0."""
     for place, one in enumerate(values):
         if not isinstance(one, int | float) or not abs(one) < _LARGEST:
             raise InvalidInput("table_cell", path=path, unit="record", at=place + 1, column=name, got=f"{one!r:.60}")
@@ -245,7 +245,7 @@ def _number(cell: str) -> float:
         return math.nan
 
 
-# Whether a classifier says the same of everything: found out from what is public or released, never from the records.
+# Classifiers with one answer for everything, recognised from public or released numbers alone.
 
 
 _ROWS = 1000
@@ -254,7 +254,7 @@ _ROWS = 1000
 def warning_of_one_class(
     model: PrivateLinearModel, scales: PublicScales, public: Floats | None, where: str
 ) -> str | None:
-    """A sentence, if the model has one answer for all `public` rows, or for rows drawn in place of them."""
+    """Return a warning if the model has one answer for all `public` rows, or for random rows instead."""
     rows = _drawn(model, scales) if public is None else public
     answers = set(np.asarray(model.predict(rows)).tolist())
     if len(answers) > 1 or len(rows) < 2:
@@ -264,7 +264,7 @@ def warning_of_one_class(
 
 
 def _drawn(model: PrivateLinearModel, scales: PublicScales) -> Floats:
-    """Within public bounds, or around the centre that was released, as far as its scale."""
+    """Draw rows within public bounds, or around the released centre as far as its scale."""
     source, width = np.random.default_rng(0), len(scales.half)
     if scales.bounded.all():
         return source.uniform(-1.0, 1.0, (_ROWS, width))
@@ -272,7 +272,7 @@ def _drawn(model: PrivateLinearModel, scales: PublicScales) -> Floats:
     return np.asarray(learnt.center + learnt.scale * source.normal(size=(_ROWS, width)) / np.sqrt(width))
 
 
-# Ranges of columns that are known without looking at the records: a table of raw numbers becomes one of like scales.
+# Public ranges of columns, which bring raw numbers to like scales.
 
 
 _ALL_OTHERS = "*"
@@ -282,7 +282,7 @@ _Range = tuple[float, float]
 
 @dataclass(frozen=True, eq=False)
 class PublicScales:
-    """A column x is trained on as (x − middle)/half; `bounded` ones are cut to [−1, 1]."""
+    """Public scales: a column x is trained on as (x − middle)/half; `bounded` ones are cut to [−1, 1]."""
 
     middle: Floats
     half: Floats
@@ -290,26 +290,26 @@ class PublicScales:
 
     @property
     def norm(self) -> float | None:
-        """That no row exceeds, if every column is bounded."""
+        """Upper bound on the norm of rows if every column is bounded, otherwise None."""
         return math.sqrt(len(self.half)) if self.bounded.all() else None
 
     def rows(self, features: Floats) -> Floats:
-        """As the model sees them, cut or not."""
+        """Return the rows in the model's units, without cutting them."""
         return np.asarray((features - self.middle) / self.half)
 
     def cut_rows(self, features: Floats) -> Floats:
-        """As they are trained on."""
+        """Return the rows in the model's units, cut to their bounds as they are for training."""
         rows = self.rows(features)
         return np.where(self.bounded, np.clip(rows, -1.0, 1.0), rows)
 
     def in_columns(self, coefficients: Floats, intercept: Floats) -> tuple[Floats, Floats]:
-        """The same model of the columns as they are in the file."""
+        """Return the model's coefficients and intercept for the columns as they are in the file."""
         raw = coefficients / self.half
         return raw, intercept - raw @ self.middle
 
 
 def public_scales(names: Sequence[str], bounds: Sequence[str], scales: Sequence[str]) -> PublicScales:
-    """From such as age=17:90 and income=1e5; a column `*` stands for all that are not named."""
+    """Parse scales such as age=17:90 and income=1e5; a column `*` stands for all that are not named."""
     ranges = {name: _bounds(name, text) for name, text in _named("--bounds", bounds, names)}
     sizes = {name: _scale(name, text) for name, text in _named("--scale", scales, names)}
     for name in ranges.keys() & sizes.keys():

@@ -1,4 +1,4 @@
-"""What users give an estimator or leave out, and what is learnt outside the mechanism: all is said aloud."""
+"""Settings that users give an estimator or leave out, and what is learnt outside the mechanism, with warnings."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from lastiterate.numerics.arrays import Floats
 from lastiterate.report.english import warning
 from lastiterate.training.data import count_longer
 
-# What users give an estimator, or leave out: what is learnt from the data instead is said aloud.
+# Settings: what is left out and learnt from the data instead is said aloud.
 
 
 FLOATS = (np.float64, np.float32)
@@ -37,12 +37,12 @@ _SHORTEST = 1e-6  # where all rows are 0
 
 
 def dense(features: Any) -> Floats:
-    """Training is on dense rows."""
+    """Return the features as dense rows."""
     return np.asarray(features.toarray() if hasattr(features, "toarray") else features)
 
 
 def norm_of(feature_norm: float | None, norms: Floats, leaks: Leaks) -> float:
-    """As it was given; else that of the longest row, which is said aloud."""
+    """Return the given norm, or else that of the longest row, with a warning."""
     if feature_norm is not None:
         return checked_number("feature_norm", feature_norm, POSITIVE)
     norm = max(float(norms.max()), _SHORTEST)
@@ -51,7 +51,7 @@ def norm_of(feature_norm: float | None, norms: Floats, leaks: Leaks) -> float:
 
 
 def seed_of(random_state: Any, leaks: Leaks) -> int | None:
-    """None where noise is to be drawn securely; a seed is said aloud."""
+    """Return None if noise is to be drawn securely, or else a seed, with a warning."""
     if random_state is None:
         return None
     leaks.say(fact("random_state_set"))
@@ -64,7 +64,7 @@ def seed_of(random_state: Any, leaks: Leaks) -> int | None:
 
 
 def warn_of_longer(norms: Floats, most: float) -> None:
-    """Rows that are longer than this are scaled down to it."""
+    """Warn of rows that are longer than `most` and are scaled down to it."""
     count = count_longer(norms, most)
     if count:
         said = worded("rows_shortened", count=count, rows=len(norms), norm=most)
@@ -72,7 +72,7 @@ def warn_of_longer(norms: Floats, most: float) -> None:
 
 
 def delta_of(delta: float | None, records: int, leaks: Leaks) -> float:
-    """As it was given; else from the number of records, which is said aloud."""
+    """Return the given delta, or else one from the number of records, with a warning."""
     if delta is not None:
         return checked_number("delta", delta, INSIDE_UNIT)
     taken = 1 / (10 * records)
@@ -85,12 +85,12 @@ def adjacency_of(adjacency: Adjacency | str | None) -> Adjacency:
 
 
 def say_if_counted(adjacency: Adjacency, records: int, leaks: Leaks) -> None:
-    """Whether a record is there or not, the number of records tells; and sums are divided by it."""
+    """Add to the leaks that the number of records is used, which tells whether a record is there."""
     if adjacency is ADD_OR_REMOVE_ONE:
         leaks.say(fact("records_counted", records=records))
 
 
-# Whatever is learnt from the data outside the mechanism is said aloud, and kept for the report.
+# Leaks: said aloud, and kept for the report.
 
 
 # Parts of scikit-learn that neither fit a second model nor look at records: wrappers of `fit`, and pipelines, whose steps
@@ -107,7 +107,7 @@ _OURS = "lastiterate.estimators"
 
 
 class Leaks:
-    """What one fit has learnt outside the mechanism."""
+    """Facts that one fit has learnt outside the mechanism."""
 
     def __init__(self) -> None:
         self.found: list[Fact] = []
@@ -152,7 +152,7 @@ def _unknown_callers() -> Iterator[tuple[str, bool]]:
 
 
 def _owner(frame: FrameType) -> Any:
-    """The object with a `fit` whose method the frame executes; None if it is no such method."""
+    """Return the object with a `fit` whose method the frame executes; None if it is no such method."""
     code = frame.f_code
     first = frame.f_locals.get(code.co_varnames[0]) if code.co_argcount else None
     return first if callable(getattr(type(first), "fit", None)) and hasattr(type(first), code.co_name) else None
@@ -168,7 +168,7 @@ def _callers() -> list[str]:
 
 
 def outside() -> int:
-    """How far up the caller is that is neither this package nor scikit-learn, which wraps it."""
+    """Number of frames up to the caller that is neither this package nor scikit-learn."""
     names = _callers()
     own = [name.startswith(("lastiterate.estimators", "sklearn.")) for name in names]
     return own.index(False) if False in own else 1

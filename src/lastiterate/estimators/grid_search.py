@@ -113,12 +113,12 @@ class PrivateGridSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[mi
 
     @property
     def epsilon_(self) -> float:
-        """Of the whole search, at `delta_`."""
+        """ε of the whole search, at `delta_`."""
         check_is_fitted(self)
         return float(self.guarantee_.epsilon(self.delta_))
 
     def _estimator(self) -> Any:
-        """With the δ of the search, if that has one; its own ε comes later."""
+        """Return a copy of the estimator with the δ of the search, if that has one; its ε is chosen later."""
         model_of(self.estimator)
         if (self.epsilon is None) != (self.delta is None):
             raise InvalidInput("search_half_target", field="delta" if self.delta is None else "epsilon")
@@ -129,7 +129,7 @@ class PrivateGridSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[mi
         return clone(self.estimator).set_params(**{f"{prefix_of(self.estimator)}delta": delta})
 
     def _settings(self, estimator: Any) -> list[dict[str, Any]]:
-        """All of them, each checked: whether one is refused must not depend on which are drawn."""
+        """Return all settings, each checked: whether one is refused must not depend on which are drawn."""
         try:
             settings = list(ParameterGrid(self.param_grid))
         except (TypeError, ValueError) as error:
@@ -152,7 +152,7 @@ class PrivateGridSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[mi
         return _DEFAULT if self.trials is None else self.trials
 
     def _search(self, plan: SearchPlan, training: tuple[Any, Any], source: Source) -> None:
-        """Nothing but the best so far is kept; of equal ones the first, which is any of them."""
+        """Run the trials and keep only the best, the first one among equals."""
         best = None
         for _ in range(self._law.drawn(source)):
             setting, run = plan.settings[int(choices(source, 1, len(plan.settings))[0])]
@@ -169,30 +169,30 @@ class PrivateGridSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[mi
 
     @_has("predict")  # type: ignore[untyped-decorator]
     def predict(self, X: Any) -> Any:
-        """By the best model."""
+        """Predict with the best model."""
         return self._best().predict(self._rows(X))
 
     @_has("predict_proba")  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Any:
-        """By the best model."""
+        """Return class probabilities by the best model."""
         return self._best().predict_proba(self._rows(X))
 
     @_has("decision_function")  # type: ignore[untyped-decorator]
     def decision_function(self, X: Any) -> Any:
-        """By the best model."""
+        """Return the scores of the best model."""
         return self._best().decision_function(self._rows(X))
 
     def score(self, X: Any, y: Any) -> float:
-        """Of the best model, without noise: on public records, or on records whose owners have agreed."""
+        """Score the best model without noise: on public records, or on records whose owners have agreed."""
         return float(self._best().score(self._rows(X), y))
 
     @property
     def classes_(self) -> Any:
-        """Those of the best model."""
+        """Classes of the best model."""
         return self._best().classes_
 
     def _rows(self, X: Any) -> Any:
-        """Without names of columns, as trials see them."""
+        """Return the rows without names of columns, as trials see them."""
         check_is_fitted(self)
         return validate_data(self, X, reset=False, dtype=FLOATS, accept_sparse="csr")
 
@@ -218,7 +218,7 @@ def _check_upstream() -> None:
         raise InvalidInput("search_after_learning", field="estimator")
 
 
-# All that a search will do, decided from public numbers before the first trial.
+# Plan of a search, decided from public numbers before the first trial.
 
 
 Setting = dict[str, Any]
@@ -226,7 +226,7 @@ Setting = dict[str, Any]
 
 @dataclass(frozen=True, eq=False)
 class SearchPlan:
-    """Which settings may be drawn and what each will run, how trials are scored, and the guarantee of the whole search."""
+    """Settings that may be drawn, each with its run, the scoring of trials, and the guarantee of the whole search."""
 
     estimator: Any
     settings: tuple[tuple[Setting, Run], ...]
@@ -236,14 +236,14 @@ class SearchPlan:
 
     @property
     def epsilon(self) -> float:
-        """Of the whole search."""
+        """ε of the whole search."""
         return float(self.guarantee.epsilon(self.delta))
 
 
 def search_plan(
     estimator: Any, settings: Sequence[Setting], features: Any, validation: Validation, trials: Trials
 ) -> SearchPlan:
-    """Of trials that spend what the estimator says: the worst setting counts, whichever are drawn."""
+    """Return the plan of a search whose trials spend the estimator's ε; its guarantee is for the worst setting."""
     model, delta = model_of(estimator), _delta_of(estimator)
     scored = validation.spending(model.epsilon, delta)
     runs = [planned_run(trial_of(estimator, setting), features) for setting in settings]
@@ -260,7 +260,7 @@ def search_plan_within(
     validation: Validation,
     trials: Trials,
 ) -> SearchPlan:
-    """Of trials that spend as much as the whole search may, with this ε at the estimator's δ."""
+    """Return the plan of a search that spends this ε at the estimator's δ in all."""
     prefix = prefix_of(estimator)
 
     def made(spent: float) -> tuple[SearchPlan, float]:

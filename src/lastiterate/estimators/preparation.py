@@ -97,7 +97,7 @@ class PrivatePreparation(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return adjacency_of(self.adjacency)
 
     def _mu(self) -> float:
-        """Of what `fit` will learn; delta has to be given."""
+        """Total mu of what `fit` will learn; delta has to be given."""
         epsilon, delta = (
             checked_number("epsilon", self.epsilon, POSITIVE),
             checked_number("delta", self.delta, INSIDE_UNIT),
@@ -131,7 +131,7 @@ class EachRow(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.function = function
 
     def fit(self, X: Any, y: Any = None) -> EachRow:
-        """Learn nothing."""
+        """Return the estimator unchanged: it learns nothing."""
         return self
 
     def transform(self, X: Any) -> Any:

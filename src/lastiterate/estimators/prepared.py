@@ -33,13 +33,13 @@ class ShortRows:
         return shortened_rows(rows, norms, self.most) if (norms > self.most).any() else np.asarray(rows)
 
     def pieces(self) -> Iterator[Floats]:
-        """All of them, some at a time."""
+        """Yield all rows, some at a time."""
         return (self[part] for part in parts_of(slice(None), len(self), ROWS_AT_ONCE))
 
 
 @dataclass(frozen=True, eq=False)
 class PreparedRecords:
-    """Of which only a piece is prepared at a time."""
+    """Records of which only a piece is prepared at a time."""
 
     rows: ShortRows
     targets: Floats
@@ -61,7 +61,7 @@ class PreparedRecords:
         return ((self._rows(part), self.targets[part]) for part in parts_of(chosen, len(self), rows))
 
     def whole(self) -> tuple[Floats, Floats]:
-        """All of them at once."""
+        """Return all prepared rows at once, with the targets."""
         return self._rows(slice(None)), self.targets
 
     def _rows(self, chosen: Indices) -> Floats:
@@ -69,7 +69,7 @@ class PreparedRecords:
 
 
 def prepared(given: PreparedRecords) -> tuple[Floats, Floats] | RecordSource:
-    """What `train` takes: arrays, or a source where the features lie on disk."""
+    """Return the records as `train` takes them: arrays, or a source where the features lie on disk."""
     return given if on_disk(given.rows.features) else given.whole()
 
 
@@ -79,7 +79,7 @@ def _with_constant(features: Floats, constant: float) -> Floats:
     return np.hstack([features, np.full((len(features), 1), constant, features.dtype)])
 
 
-# What part of the budget goes to preparing the data: squares of mu add up.
+# Budget for preparing the data: squares of mu add up.
 
 
 # Of mu².
@@ -89,7 +89,7 @@ _CENTER, _SCALE, _TARGET_CENTER = 0.1, 0.01, 0.05
 
 @dataclass(frozen=True)
 class PreparationBudget:
-    """For features and for targets, None where nothing is learnt of them; and what was spent `before`, upstream."""
+    """Budget spent before training: on features and on targets (None if nothing is learnt), and `before`, upstream."""
 
     features: Spent | None = None
     targets: Spent | None = None
@@ -97,12 +97,12 @@ class PreparationBudget:
 
     @classmethod
     def of_features(cls, mu: float, centred: bool) -> PreparationBudget:
-        """Where rows keep their origin, no centre is paid for."""
+        """Return a budget for features alone; without centring, nothing is spent on their centre."""
         return cls(_parts(mu, _CENTER if centred else 0.0))
 
     @staticmethod
     def all_of(mu: float) -> Spent:
-        """For features alone, in the same proportion; a hair less, so that both together are no more than mu."""
+        """Split mu between centre and scale of features alone, a hair less so that the sum is at most mu."""
         part = down(mu, by=1e-9) / math.sqrt(_CENTER + _SCALE)
         return _parts(part, _CENTER)
 
@@ -111,12 +111,12 @@ class PreparationBudget:
 
     @property
     def mu(self) -> float:
-        """Of all of it."""
+        """Total mu spent before training."""
         parts = [part.mu for part in (self.features, self.targets) if part is not None]
         return up(math.hypot(self.before, *parts), operations=len(parts))
 
     def left_of(self, mu: float) -> float:
-        """What is left for training."""
+        """Return the mu left for training."""
         return math.sqrt(max(mu**2 - self.mu**2, _LEAST * mu**2))
 
 

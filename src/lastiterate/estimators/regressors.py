@@ -1,4 +1,4 @@
-"""Private regression."""
+"""Private linear regression."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class PrivateLinearRegression(RegressorMixin, PrivateLinearModel):  # type: igno
         return features.and_targets(mu, self.fit_intercept) if features.features is not None else features
 
     def _prepared_targets(self, targets: Floats, spending: PreparationBudget, source: Source) -> Floats:
-        """Centred where there is an intercept, scaled, and cut where they are far."""
+        """Return the targets centred if there is an intercept, scaled, and cut where they are far."""
         self.target_preparation_ = only_scaled(1, 1.0)
         if spending.targets is not None:
             rows = PrivateRows(lambda: _pieces(targets), len(targets), 1.0, self._adjacency())
@@ -114,7 +114,7 @@ class PrivateLinearRegression(RegressorMixin, PrivateLinearModel):  # type: igno
         return bound
 
     def predict(self, X: Any) -> Any:
-        """Predicted targets, one per row."""
+        """Return the predicted targets, one per row."""
         return self._scores(X)
 
     def __sklearn_tags__(self) -> Any:

@@ -1,4 +1,4 @@
-"""One trial of a search: a private estimator, or a pipeline that ends in one, and what it will run."""
+"""Trials of a search: private estimators, or pipelines that end in one, and what each will run."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ from lastiterate.numerics.randomness import Source, subset
 from lastiterate.runs.run import Run
 from lastiterate.training.objectives import leaves_with_normal_noise
 
-# What an estimator would otherwise learn from the data, outside its budget.
+# Settings that an estimator would otherwise learn from the data, outside its budget.
 _TO_BE_GIVEN = ("delta", "feature_norm", "classes", "target_bound")
 _OF_THE_SEARCH = ("random_state", "delta")
 _FEW = 10  # rows, which show how many columns a pipeline hands on
 
 
 def model_of(estimator: Any) -> PrivateLinearModel:
-    """The private estimator itself, or the one that a pipeline ends in."""
+    """Return the private estimator itself, or the one that a pipeline ends in."""
     *_, last = _along(estimator)
     if not isinstance(last, PrivateLinearModel):
         raise InvalidInput("search_estimator_kind", field="estimator", got=type(last).__name__)
@@ -44,19 +44,19 @@ def model_of(estimator: Any) -> PrivateLinearModel:
 
 
 def prefix_of(estimator: Any) -> str:
-    """Of the names of the model's settings, as scikit-learn writes them: `step__` in a pipeline."""
+    """Prefix of the names of the model's settings, as scikit-learn writes them: `step__` in a pipeline."""
     return "".join(f"{one.steps[-1][0]}__" for one in _along(estimator) if type(one) is Pipeline)
 
 
 def _along(estimator: Any) -> Iterator[Any]:
-    """A pipeline, the pipeline at its end, and so on to the model."""
+    """Yield a pipeline, the pipeline at its end, and so on to the model."""
     yield estimator
     if type(estimator) is Pipeline:
         yield from _along(estimator.steps[-1][1])
 
 
 def trial_of(estimator: Any, setting: dict[str, Any], decided: tuple[str, ...] = ()) -> Any:
-    """A fresh trial with this setting; `decided` are names that belong to the search."""
+    """Return a fresh trial with this setting; `decided` are names that belong to the search."""
     trial, prefix = clone(estimator), prefix_of(estimator)
     known = {name for name in trial.get_params(deep=bool(prefix)) if "__" in name or not prefix}
     for name in setting:
@@ -66,7 +66,7 @@ def trial_of(estimator: Any, setting: dict[str, Any], decided: tuple[str, ...] =
 
 
 def check_trial(trial: Any) -> None:
-    """Whatever a trial needs to know is given, and nothing is learnt or kept outside its guarantee."""
+    """Raise an error if a trial lacks a setting, or learns or keeps anything outside its guarantee."""
     model, upstream = model_of(trial), upstream_of(_pipelines(trial))
     if upstream.others:
         raise InvalidInput("search_learning_step", field="estimator", steps=upstream.others)
@@ -92,12 +92,12 @@ def _pipelines(trial: Any) -> list[Any]:
 
 
 def private_parts_of(trial: Any) -> list[Any]:
-    """The private model of a trial, and the private steps before it."""
+    """Return the private model of a trial, and the private steps before it."""
     return [model_of(trial), *upstream_of(_pipelines(trial)).private]
 
 
 def planned_run(trial: Any, features: Any) -> Run:
-    """What the trial will run on so many records, from public numbers alone: how many rows and columns there are."""
+    """Return the run of a trial from public numbers alone: how many rows and columns there are."""
     rows = features[:_FEW]
     for pipeline in _pipelines(trial):
         if len(pipeline.steps) > 1:
@@ -108,35 +108,35 @@ def planned_run(trial: Any, features: Any) -> Run:
 
 
 def silent(trial: Any, seed: int | None) -> Any:
-    """It prints nothing that could be counted; a seed is for tests."""
+    """Return the trial without output, which could be counted; a seed is for tests."""
     settings = trial.get_params()
     quiet = {name: False for name in settings if name.split("__")[-1] == "verbose"}
     noisy = [prefix_of(trial), *(f"{name}__" for name, one in settings.items() if isinstance(one, PrivatePreparation))]
     return trial.set_params(**quiet, **{f"{name}random_state": seed for name in noisy})
 
 
-# How a trial is scored, as a part of its mechanism: on public records, or with noise on private ones kept from training.
+# Scores of trials: on public records, or with noise on private ones kept from training.
 
 
 _GRID = 2.0**20  # steps of an error
 
 
 class Validation(ABC):
-    """`training` are the rows that trials are trained on."""
+    """A way to score trials; `training` are the rows that they are trained on."""
 
     training: Any
 
     @abstractmethod
     def score(self, model: Any, source: Source) -> float:
-        """Of a trained model: the larger, the better."""
+        """Return the score of a trained model; larger is better."""
 
     def spending(self, epsilon: float, delta: float) -> Validation:
-        """The same, where a score may cost as much as a training with this (ε, δ)."""
+        """Return the validation in which a score may cost as much as a training with this (ε, δ)."""
         return self
 
     @abstractmethod
     def guarantees(self, adjacency: Adjacency) -> list[Notion]:
-        """For records that no trial is trained on."""
+        """Guarantees for the records that no trial is trained on."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -198,7 +198,7 @@ def _ranked(score: float) -> float:
 
 
 def validation_of(given: Any, scoring: Any, estimator: Any, data: tuple[Any, Any], source: Source) -> Validation:
-    """Public records as they were given, or a share of the private ones, drawn independently of them."""
+    """Return a validation on given public records, or on a random share of the private ones."""
     if isinstance(given, Real) and not isinstance(given, bool):
         noisy = "accuracy" if is_classifier(estimator) else "neg_mean_absolute_error"
         if scoring not in (None, noisy):
@@ -210,7 +210,7 @@ def validation_of(given: Any, scoring: Any, estimator: Any, data: tuple[Any, Any
 
 
 def _held_out(share: float, model: PrivateLinearModel, data: tuple[Any, Any], source: Source) -> Validation:
-    """Its noise is that of the model's (ε, δ)."""
+    """Return a validation on records held out at random, with noise for the model's (ε, δ)."""
     features, targets = data
     count = round(share * len(targets))
     if not 0 < count < len(targets):

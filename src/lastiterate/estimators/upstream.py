@@ -1,4 +1,4 @@
-"""What the steps of a pipeline before a private model have learnt from the same records."""
+"""Steps of a pipeline before a private model, and what they have learnt from the same records."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Upstream:
     others: tuple[str, ...]
 
     def mu(self, adjacency: Adjacency) -> float:
-        """Of those with noise, together."""
+        """Total mu of the steps that add noise."""
         for one in self.private:
             if one._learnt.adjacency is not adjacency:
                 own = one._learnt.adjacency
@@ -54,7 +54,7 @@ class Upstream:
         return mu_of_steps([one._learnt.mu for one in self.private])
 
     def say(self, leaks: Leaks) -> None:
-        """What was learnt without noise, and what was learnt from records with a seed or without a bound."""
+        """Add to the leaks what was learnt without noise, with a seed or without a bound."""
         if self.others:
             leaks.say(fact("learnt_before", steps=" and ".join(self.others)))
         for one in self.private:
@@ -62,17 +62,17 @@ class Upstream:
 
 
 def mu_of_steps(mus: list[float]) -> float:
-    """Of all of them together, rounded up."""
+    """Total mu of steps together, rounded up."""
     return up(math.hypot(*mus), operations=len(mus))
 
 
 def upstream_of_this_fit() -> Upstream:
-    """What came before this fit in the pipelines that it is called from."""
+    """Return the steps before this fit in the pipelines that it is called from."""
     return _upstream(_steps_before_this_fit())
 
 
 def upstream_of(pipelines: Iterable[Pipeline]) -> Upstream:
-    """What comes before the last step of each of these pipelines."""
+    """Return the steps before the last one of each of these pipelines."""
     return _upstream(step for pipeline in pipelines for _, step in pipeline.steps[:-1])
 
 
@@ -83,7 +83,7 @@ def _upstream(steps: Iterable[Any]) -> Upstream:
 
 
 def _steps_before_this_fit() -> Iterator[Any]:
-    """Of each pipeline whose `fit` is among the callers: the steps before the one that it is fitting."""
+    """Yield, for each pipeline whose `fit` is among the callers, the steps before the one that it is fitting."""
     frame: FrameType | None = sys._getframe(1)
     seen: list[Pipeline] = []
     while frame is not None:
@@ -98,7 +98,7 @@ def _steps_before_this_fit() -> Iterator[Any]:
 
 
 def _parts(step: Any) -> Iterator[Any]:
-    """A step, or those inside it; what is passed through or dropped is none."""
+    """Yield a step, or those inside it, without what is passed through or dropped."""
     if isinstance(step, Pipeline):
         inside = [one for _, one in step.steps]
     elif isinstance(step, FeatureUnion):
@@ -114,15 +114,15 @@ def _parts(step: Any) -> Iterator[Any]:
 
 
 def _learns(step: Any) -> bool:
-    """Whether a step may have learnt from the records: everything but what is known not to."""
+    """Whether a step may have learnt from the records, which is assumed unless it is known not to."""
     if isinstance(step, EachRow | PrivatePreparation):
         return type(step) not in (EachRow, PrivatePreparation)
     if not type(step).__module__.startswith("sklearn."):
         return True
-    return type(step).__name__ not in _LEARN_NOTHING and not _told(step)
+    return type(step).__name__ not in _LEARN_NOTHING and not _is_fixed(step)
 
 
-def _told(step: BaseEstimator) -> bool:
+def _is_fixed(step: BaseEstimator) -> bool:
     """Whether settings leave nothing to be learnt.
 
     A function may look at all rows, unless it is one of numpy that takes every number by itself. Encoders with all

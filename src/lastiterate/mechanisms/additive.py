@@ -73,7 +73,7 @@ class LaplaceAfterLaplace(_Additive):
 
     @property
     def pure_epsilon(self) -> float:
-        """No ε below this holds with δ = 0. (Lemma 3)"""
+        """Smallest ε that holds with δ = 0 (Lemma 3)."""
         return up(self.sensitivity / max(self.first, self.second))
 
     @property
@@ -83,12 +83,12 @@ class LaplaceAfterLaplace(_Additive):
 
     @property
     def renyi(self) -> RenyiDP:
-        """By the coupling: for each order the distance is split between both noises as is best for it."""
+        """Rényi bound by the coupling that splits the distance between both noises best for each order."""
         divergences = [self._divergence(order) for order in DEFAULT_ORDERS.tolist()]
         return RenyiDP(orders=DEFAULT_ORDERS, divergences=divergences)
 
     def density(self, x: Any) -> Floats:
-        """Density of the noise. (6)"""
+        """Density of the noise at `x` (equation 6)."""
         distances = np.abs(np.asarray(checked_array("x", x, FINITE), float))
         wide, narrow = self._ordered
         return np.asarray(np.exp(-distances / wide) * (1 + self._rise(distances)) / (2 * (wide + narrow)))
@@ -143,7 +143,7 @@ class LaplaceAfterLaplace(_Additive):
         return np.where(t >= 0, ahead, around)
 
     def _tail(self, x: Floats) -> Floats:
-        """P(X > x)."""
+        """Probability that the noise exceeds `x`."""
         distances = np.abs(x)
         wide, narrow = self._ordered
         upper = np.exp(-distances / wide) * (wide + narrow + narrow * self._rise(distances)) / (2 * (wide + narrow))
@@ -175,12 +175,12 @@ def _log_moment(order: float, distances: Floats) -> Floats:
 
 
 def _beyond_linear(x: Floats) -> Floats:
-    """e^x − 1 − x."""
+    """Return e^x − 1 − x without cancellation."""
     series = np.polyval([1 / math.factorial(k) for k in range(14, 1, -1)] + [0.0, 0.0], x)
     return np.where(np.abs(x) < 0.5, series, np.expm1(x) - x)
 
 
-# What leaves a mechanism.
+# Releases of a mechanism.
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,7 +195,7 @@ class Release:
 
 
 def released(value: Any, noises: Sequence[tuple[NoiseLaw, float]], source: Source, factor: float = 1.0) -> Release:
-    """factor·value with these noises, rounded to a public grid: its law is exact."""
+    """Release factor·value with these noises, rounded to a public grid; its law is exact."""
     return Release(leaves(checked_value(value), noises, source, factor), source.private)
 
 
@@ -205,7 +205,7 @@ def checked_value(value: Any) -> Floats:
 
 
 def mapped(function: Any, value: Any) -> Floats:
-    """What the map of a mechanism makes of a value."""
+    """Return the checked value of a mechanism's map."""
     checked_function("map", function)
     return checked_value(function(checked_value(value)))
 
@@ -215,12 +215,12 @@ def checked_function(name: str, function: Any) -> None:
         raise must_be(name, "a function", f"{shown(function):.60}")
 
 
-# Gaussian guarantees from formulas of a few operations.
+# Gaussian guarantees from formulas of a few operations, rounded up.
 
 
 LEAST = 1e-300  # what rounds to 0 is not perfect privacy
 
 
 def gaussian(mu: float) -> GaussianDP:
-    """μ-GDP, rounded up, and never perfect privacy."""
+    """Return μ-GDP with μ rounded up and above 0."""
     return GaussianDP(max(up(mu), LEAST))

@@ -1,4 +1,4 @@
-"""A value that diffuses: the longer, the more private. Whoever has it at one time can pass it on at a later one.
+"""Diffusions of a private value: more private with time, and released again at a later time from an earlier one.
 
 The mechanism at time t is P_t(f(D)), and P_s after P_t is P_{s+t}: release to a few early, to many later, and the late ones
 learn nothing from the early ones that they would not have had anyway. Intrinsic sensitivity Λ(t): (α, αΛ(t))-RDP. (Balle et
@@ -54,7 +54,7 @@ class _Semigroup(ABC):
         """Variance of the noise at this time."""
 
     def intrinsic_sensitivity(self, time: float) -> float:
-        """Λ(t)."""
+        """Intrinsic sensitivity Λ(t)."""
         return _square(self.sensitivity * self._kept_over_noise(_checked_time(time))) / 2
 
     def guarantee(self, time: float) -> GaussianDP:
@@ -62,7 +62,7 @@ class _Semigroup(ABC):
         return gaussian(self.sensitivity * self._kept_over_noise(_checked_time(time)))
 
     def _kept_over_noise(self, time: float) -> float:
-        """What is left of the value over the noise: μ of a sensitivity of 1."""
+        """Ratio of what is left of the value to the noise: μ at sensitivity 1."""
         spread = math.sqrt(self.variance(time))
         return self.shrink(time) / spread if spread > 0 else math.inf
 
@@ -179,7 +179,7 @@ class Diffusion:
         return down(float(widths @ values[1:]), by=1e-9), up(float(upper), by=1e-9)
 
     def guarantee(self, time: float) -> RenyiDP:
-        """(α, αΛ(t))-RDP for every α."""
+        """Rényi guarantee at this time: (α, αΛ(t)) for every order α."""
         return RenyiDP(rho=self.intrinsic_sensitivity(time))
 
 

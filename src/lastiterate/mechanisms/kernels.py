@@ -46,7 +46,7 @@ _ULP = 2.3e-16
 
 
 class Kernel(ABC):
-    """Post-processing at random."""
+    """A Markov kernel: post-processing at random."""
 
     @property
     @abstractmethod
@@ -111,7 +111,7 @@ class FiniteKernel(Kernel):
 
     @cached_property
     def dobrushin(self) -> float:
-        """sup TV(K(x), K(x'))."""
+        """Dobrushin coefficient of the kernel: sup TV(K(x), K(x'))."""
         rows = self.matrix
         if rows.size * len(rows) <= _WORK:
             return self._curve_at(0.0)
@@ -152,13 +152,13 @@ class FiniteKernel(Kernel):
         return Mixing(self.dobrushin, self._curve, self.doeblin, self.ultra_mixing)
 
     def _curve(self, epsilons: Floats) -> Floats:
-        """γ(ε) by chords in e^ε between points where it is exact: it is convex there; beyond the last, what it is there."""
+        """Upper bound on γ(ε) by chords in e^ε between exact points, where it is convex; constant beyond the last."""
         known, values = self._table
         return up(np.interp(np.exp(np.minimum(epsilons, _LARGEST)), np.exp(known), values))
 
     @cached_property
     def _table(self) -> tuple[Floats, Floats]:
-        """At both ends, and in between as far as the work allows: for thousands of states only the ends."""
+        """Points of the mixing curve: both ends, and as many between them as the work allows."""
         rows, columns = self.matrix.shape
         count = min(_WORK // (rows * rows * columns), 200)
         inner = np.geomspace(1e-3, self._farthest, count + 1)[:-1]
@@ -167,14 +167,14 @@ class FiniteKernel(Kernel):
 
     @property
     def _never_met(self) -> float:
-        """What one row has where another has nothing, at most: the end of the curve."""
+        """Largest mass of one row where another has none: the end of the mixing curve."""
         if self._farthest >= _LARGEST:
             return self._curve_at(_LARGEST)
         return float(min(up((self.matrix @ (self.matrix == 0).T.astype(float)).max()) * (1 + self.rounding), 1.0))
 
     @cached_property
     def _farthest(self) -> float:
-        """Beyond the largest log ratio of two entries of one column nothing changes any more."""
+        """Largest log ratio of two entries of one column, beyond which γ(ε) is constant."""
         greatest, least = self.matrix.max(axis=0), np.where(self.matrix > 0, self.matrix, np.inf).min(axis=0)
         reached = greatest > 0
         with np.errstate(over="ignore"):
@@ -250,14 +250,10 @@ class LipschitzGaussianKernel(GaussianKernel):
         return super().sample(mapped(self.map, values), seed)
 
 
-# What post-processing by a Markov kernel makes of a guarantee. (Balle et al. 2019, Theorem 1)
+# Guarantees after post-processing by a Markov kernel (Balle et al. 2019, Theorem 1).
 #
-# A kernel is summed up by four numbers, the smaller the better. Each gives one clause; the guarantee is the best of them
-# at
-# every ε. Clause 2 takes the whole curve γ(ε̃) = sup D_{e^ε̃}(K(x)‖K(x')), and is exact for every kernel.
-
-
-_LARGEST_AMPLIFIED = 700.0
+# A kernel is summed up by four numbers, the smaller the better. Each gives one clause; the guarantee is the best of
+# them at every ε. Clause 2 takes the whole curve γ(ε̃) = sup D_{e^ε̃}(K(x)‖K(x')), and is exact for every kernel.
 
 
 class Clause(Enum):
@@ -271,7 +267,7 @@ class Clause(Enum):
 
 @dataclass(frozen=True, eq=False)
 class Mixing:
-    """What is known of a kernel. A coefficient of 1 says nothing."""
+    """Mixing coefficients of a kernel; a coefficient of 1 says nothing."""
 
     dobrushin: float
     curve: Callable[[Floats], Floats]
@@ -304,21 +300,21 @@ class Amplified(Wrapped):
         }
 
     def _by_curve(self, epsilons: Floats, before: Floats) -> Floats:
-        """0 stays 0; a smaller ε̃ is on the safe side."""
+        """δ by the whole curve at ε̃, rounded down to the safe side; 0 stays 0."""
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            lifted = down(np.log1p(np.expm1(np.minimum(epsilons, _LARGEST_AMPLIFIED)) / before))
-        reached = self.mixing.curve(np.where(np.isfinite(lifted), lifted, _LARGEST_AMPLIFIED))
+            lifted = down(np.log1p(np.expm1(np.minimum(epsilons, _LARGEST)) / before))
+        reached = self.mixing.curve(np.where(np.isfinite(lifted), lifted, _LARGEST))
         return np.where(before > 0, np.minimum(up(before * reached), 1.0), 0.0)
 
     def _after_lift(self, epsilons: Floats, gamma: float, bound: Callable[[Floats, Floats, float], Floats]) -> Floats:
-        """The clause at an ε that it turns into this one, or into a little less, which is worse."""
+        """δ by a clause at the ε that it maps to this one, or to a little less, which is worse."""
         if gamma >= 1:
             return np.ones_like(epsilons)
         if gamma == 0:
             return np.zeros_like(epsilons)
         with np.errstate(over="ignore"):
-            lifted = down(np.log1p(np.expm1(np.minimum(epsilons, _LARGEST_AMPLIFIED)) / gamma))
-        known = lifted < _LARGEST_AMPLIFIED
+            lifted = down(np.log1p(np.expm1(np.minimum(epsilons, _LARGEST)) / gamma))
+        known = lifted < _LARGEST
         lifted = np.where(known, lifted, 0.0)
         reached = np.log1p(gamma * np.expm1(lifted))
         found = up(bound(reached - lifted, _deltas(self.inner, lifted), gamma))

@@ -32,7 +32,7 @@ from lastiterate.runs.noise import STRAYING, Arithmetic, Langevin
 from lastiterate.runs.run import Run
 from lastiterate.training.checkpoint import State
 from lastiterate.training.objectives import Objective
-from lastiterate.training.steps import walked
+from lastiterate.training.steps import take_steps
 from lastiterate.training.train import SEEDED, report_of
 
 Gradient = Callable[[Floats], Floats]
@@ -121,14 +121,14 @@ def langevin(
     source, first = Source(seed), domain.projected(np.array(checked_array("start", start, FINITE), float))
     kept = [first]
     state = State(0, first, randomness=source.state())
-    last = walked(run, _Potential(gradient), state, source, (), watch=kept.append if trace else None)
+    last = take_steps(run, _Potential(gradient), state, source, (), watch=kept.append if trace else None)
     caveats = (() if source.private else (SEEDED,)) + ((TRACED,) if trace else ())
     return Sample(last.weights, run, caveats, np.stack(kept) if trace else None)
 
 
 @dataclass(frozen=True, eq=False)
 class _Potential(Objective):
-    """The user's own gradient, of all records together."""
+    """Objective with the user's own gradient of all records together."""
 
     gradient: Gradient
 

@@ -1,4 +1,4 @@
-"""What stands on the page, line by line. Everything about the claim comes from the certificate; every text is escaped."""
+"""Lines of the report page: the claim from the certificate alone, with every text escaped."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _UNTITLED = "Differential privacy report"
 
 
 def content(sheet: ReportSheet) -> Iterator[str]:
-    """From the claim down to the promises, the proof and the theorems tried."""
+    """Yield the lines of the page, from the claim to the promises, the proof and the theorems tried."""
     claimed = sheet.claimed
     yield f"<h1>{escape(sheet.title or _UNTITLED)}</h1>"
     executed = any(one.basis is Basis.ENFORCED for one in claimed.assumptions)
@@ -57,7 +57,7 @@ def _stop(claimed: Claimed) -> Iterator[str]:
 
 
 def _claim(claimed: Claimed) -> str:
-    """Crossed out where nobody may claim it."""
+    """Return the sentence of the claim as HTML, crossed out if nobody may claim it."""
     sentence = f'<span id="claim">{escape(claimed.sentence)}</span>'
     return (
         f'<p class="claim void">Not claimed: {sentence}</p>' if claimed.caveats else f'<p class="claim">{sentence}</p>'
@@ -65,7 +65,7 @@ def _claim(claimed: Claimed) -> str:
 
 
 def _claim_rows(claimed: Claimed) -> Iterator[tuple[str, str, str]]:
-    """The name of an entry, what stands before it, and what it says."""
+    """Yield the rows of the claim: the name of an entry, its label and its text."""
     yield "epsilon", "ε, an upper bound", f"{claimed.epsilon:.12g}"
     yield "delta", "δ", f"{claimed.delta:.12g}"
     if claimed.mu is not None:
@@ -118,7 +118,7 @@ def _growth(claimed: Claimed, growth: dict[str, Any]) -> list[str]:
 
 
 def _promises(claimed: Claimed) -> Iterator[str]:
-    """Boxes for what the owner promises; what a program enforced or checked has none."""
+    """Yield the assumptions by who answers for them, with a box to initial for each promise of the owner."""
     for basis, title in BASES.items():
         if not (facts := [str(one) for one in claimed.assumptions if one.basis is basis]):
             continue

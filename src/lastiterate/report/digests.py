@@ -33,7 +33,7 @@ class _Digest(Protocol):
 
 
 def digest_of(plain: Any) -> str:
-    """Of a run or a certificate: SHA-256 of its JSON with sorted names and without spaces."""
+    """SHA-256 of a run or certificate: its JSON with sorted names and without spaces."""
     text = json.dumps(plain, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
 
@@ -97,7 +97,7 @@ def _saved(name: str, value: Any) -> bytes:
 
 
 def _key_in(path: str | Path) -> bytes:
-    """32 bytes, which only the owner of the file can read."""
+    """Return the 32 bytes of a key; a new file for them is readable by its owner alone."""
     try:
         made = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
     except FileExistsError:
@@ -122,14 +122,14 @@ def _key_in(path: str | Path) -> bytes:
 
 
 def digests_in(content: Any) -> dict[str, str]:
-    """Of a report that was saved as JSON; none of a certificate, which has none."""
+    """Digests in a report that was saved as JSON; none in a certificate."""
     written = content.get("written")
     found = written.get("digests") if isinstance(written, dict) else None
     return {str(name): str(value) for name, value in found.items()} if isinstance(found, dict) else {}
 
 
 def disagreement(digests: dict[str, str], model: Any = None, data: Any = None, key: str | Path | None = None) -> str:
-    """Which of these files is not the one that a report was written with; nothing if all are."""
+    """Describe which of these files differs from the one that the report was written with; empty if none does."""
     for name, value in (("model", model), ("data", data)):
         if value is None:
             continue
@@ -143,7 +143,7 @@ def disagreement(digests: dict[str, str], model: Any = None, data: Any = None, k
 
 
 def _existing(key: str | Path | None) -> str | Path | None:
-    """A new key says nothing about an old report."""
+    """Return the file of a key, which must exist: a new key says nothing about an old report."""
     if key is not None and not Path(key).is_file():
         raise InvalidInput(f"{key} cannot be read: there is no such file.", field="data_key")
     return key

@@ -34,7 +34,7 @@ Fields = dict[str, Any]
 
 
 def label_of(claimed: Claimed, by: str, stated: Fields | None = None) -> Fields:
-    """What the certificate says is filled in and stays; anything else the owner may state."""
+    """Return the label: fields that the certificate fills, which stay, and others, which the owner may state."""
     proved, usual = _proved(claimed, by), _usual(claimed)
     given = _checked_statement(stated or {}, proved)
     return {"format": FORMAT} | {
@@ -49,12 +49,12 @@ def label_of(claimed: Claimed, by: str, stated: Fields | None = None) -> Fields:
 
 
 def report_label(certificate: Fields, stated: Fields | None) -> Fields:
-    """Of a certificate, by this version of the library."""
+    """Return the label of a certificate by this version of the library."""
     return label_of(Claimed(deepcopy(certificate)), version("lastiterate"), stated)
 
 
 def _filled(fields: Any, *sources: Any) -> Any:
-    """From the first source that has it."""
+    """Fill each field from the first source that has it."""
     if fields is None:
         return next((one for one in sources if one is not None), NOT_STATED)
     return {
@@ -119,7 +119,7 @@ FIELDS: dict[str, dict[str, Any]] = {
 
 
 def _proved(claimed: Claimed, by: str) -> dict[str, Fields]:
-    """What nobody may state otherwise."""
+    """Fields that the certificate proves and nobody may state otherwise."""
     neighbours = claimed.neighbours
     parameters = {"epsilon": claimed.epsilon if claimed.epsilon < float("inf") else None, "delta": claimed.delta}
     mu = "" if claimed.mu is None else f" It is {above(claimed.mu, 6)}-GDP, a stronger statement."
@@ -149,7 +149,7 @@ def _proved(claimed: Claimed, by: str) -> dict[str, Fields]:
 
 
 def _usual(claimed: Claimed) -> dict[str, Fields]:
-    """What holds unless the owner says otherwise."""
+    """Fields as they usually are, unless the owner states otherwise."""
     many = bool(claimed.certificate["claim"]["releases"])
     prepared = {"preprocessing_and_hyperparameter_tuning": _beforehand(claimed)} if claimed.run.prior_mu else {}
     product = {} if claimed.run.noise.of_a_potential else {"data_product_type": "Machine learning model"}
@@ -190,7 +190,7 @@ def _public(claimed: Claimed) -> str:
 
 
 def _checked_statement(stated: Any, proved: dict[str, Fields]) -> dict[str, Fields]:
-    """Known fields, with a text or a list of texts in each, and none that the certificate fills."""
+    """Return the owner's statement if its fields are known, hold texts, and are not filled by the certificate."""
     for section, groups in _entries("stated", stated, FIELDS):
         for group, content in _entries(section, groups, FIELDS[section]):
             fields = FIELDS[section][group]
@@ -222,7 +222,7 @@ def _check_entry(name: str, value: Any, proved: bool) -> None:
         raise must_be("stated", "a text or a list of texts", f"{shown(value):.60}", called=f"{name}")
 
 
-# The claim of a certificate, read off the certificate alone, so that a page can claim nothing else.
+# The claim, read off the certificate alone.
 
 
 THEOREMS = {theorem.name: theorem for theorem in ALL}
@@ -230,7 +230,7 @@ THEOREMS = {theorem.name: theorem for theorem in ALL}
 
 @dataclass(frozen=True, eq=False)
 class Claimed:
-    """A certificate and its claim; `verify` checks that it proves it."""
+    """The claim of a certificate; whether the certificate proves it is for `verify` to check."""
 
     certificate: dict[str, Any]
 
@@ -262,7 +262,7 @@ class Claimed:
 
     @property
     def releases(self) -> list[int]:
-        """The steps after which checkpoints were released."""
+        """Steps after which checkpoints were released."""
         return list(self.certificate["claim"]["releases"])
 
     @cached_property
@@ -271,7 +271,7 @@ class Claimed:
 
     @cached_property
     def caveats(self) -> list[str]:
-        """Why nobody may sign this."""
+        """Reasons why nobody may sign this claim."""
         found = [str(one) for one in facts_from_json(self.certificate["caveats"])]
         return found if math.isfinite(self.epsilon) else [*found, english.nothing_proved(self.delta)]
 
@@ -280,13 +280,13 @@ class Claimed:
         return described(self.run)
 
     def refusals(self, names: list[str]) -> list[str]:
-        """Why these theorems say nothing of the run."""
+        """Return why these theorems do not apply to the run."""
         process = at_their_places(released(self.run.process, self.releases), self.members)
         return list(refusals([THEOREMS[name].refusal(process) for name in names], self.run.process.update.plain))
 
     @property
     def released(self) -> str:
-        """What is released, for the middle of a sentence."""
+        """Name what is released, for the middle of a sentence."""
         what = f"{self.run.released.called} of a training run of {self.run.steps} steps"
         more = [f"{english.counted(len(self.releases), 'checkpoint')} of it"] if self.releases else []
         more += ["what was released before training"] if self.run.prior_mu else []
@@ -298,7 +298,7 @@ class Claimed:
 
     @property
     def members(self) -> tuple[int, ...]:
-        """The records of the person whom it is for, where they are named."""
+        """Records of the person whom the claim is for, if they are named."""
         return tuple(self.certificate["claim"]["unit"]["records"])
 
     @property
@@ -307,12 +307,12 @@ class Claimed:
 
     @property
     def unit(self) -> str:
-        """What is protected, in a few words."""
+        """Name the unit that is protected, in a few words."""
         return english.unit(self.run.user_records, self.members)
 
     @property
     def neighbours(self) -> str:
-        """Which data sets are neighbours."""
+        """Definition of neighbouring data sets."""
         return english.definition(*self._unit)
 
     @cached_property

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from lastiterate.accounting.report import Report
 
 
-# The page as HTML, with the certificate, the label and the rest of its record inside; and back.
+# The page as HTML, with its certificate, label and record inside; and back.
 
 
 _ELEMENT = '<script type="application/json" id="{}">'
@@ -36,7 +36,7 @@ _UNSAFE = str.maketrans({letter: f"\\u{ord(letter):04x}" for letter in "<>&\u202
 
 
 def page_of(sheet: ReportSheet) -> str:
-    """The same text for the same sheet."""
+    """Return the page of a sheet; equal sheets give equal text."""
     held = {"certificate": sheet.certificate, "label": sheet.label, "record": sheet.record}
     return framed(
         "Differential privacy report", [*content(sheet), *(_element(name, one) for name, one in held.items())]
@@ -44,12 +44,12 @@ def page_of(sheet: ReportSheet) -> str:
 
 
 def _element(name: str, value: Any) -> str:
-    """Without a letter that could end the element, whatever the strings in it say."""
+    """Return a value as an element of JSON, escaped so that no string in it can end the element."""
     return f"{_ELEMENT.format(name)}{json.dumps(value).translate(_UNSAFE)}</script>"
 
 
 def sheet_in(page: str) -> ReportSheet:
-    """What the page says that it is made of."""
+    """Return the sheet that the page says it is made of."""
     record = _held(page, "record")
     if record["format"] != FORMAT:
         raise InvalidInput(f"it is not a {FORMAT}. Make the page again with this version.")
@@ -64,7 +64,7 @@ def _held(page: str, name: str) -> Any:
     return json.loads(found[0])
 
 
-# Whether a report page agrees with its certificate: a page of this version must be the very page its certificate makes.
+# Verification: a page of this version must be the very page that its certificate makes.
 
 
 _ENTRY = re.compile(r'id="([\w-]+)">([^<]*)<')
@@ -90,7 +90,7 @@ def check_page(page: str, question: Question) -> Verdict:
 
 
 def _other_words(page: str, sheet: ReportSheet) -> Verdict | None:
-    """What stands on the page and is not what its certificate makes."""
+    """Reject a page whose text is not the one that its certificate makes; None if it is."""
     said, meant = _lines(page), _lines(page_of(sheet))
     if said == meant:
         return None
@@ -105,7 +105,7 @@ def _other_words(page: str, sheet: ReportSheet) -> Verdict | None:
 
 
 def _other_numbers(page: str, sheet: ReportSheet) -> Verdict | None:
-    """Which number on a page of another version is not that of its certificate."""
+    """Reject a page of another version whose ε or δ is not that of its certificate; None if both are."""
     claimed, entries = sheet.claimed, _ENTRY.findall(page)
     for name, value in (("epsilon", claimed.epsilon), ("delta", claimed.delta)):
         shown = [text for entry, text in entries if entry == name]
@@ -116,7 +116,7 @@ def _other_numbers(page: str, sheet: ReportSheet) -> Verdict | None:
 
 
 def _beyond(sheet: ReportSheet) -> Verdict | None:
-    """What is shown beside the claim and is not so: the lower bound and the attacker's chances are computed again."""
+    """Reject a lower bound, detection rates or a curve that a new computation does not confirm; None if all hold."""
     claimed, given = sheet.claimed, float(sheet.shown["lower_bound"])
     found = lower_bound_for(claimed.run, claimed.delta, claimed.releases, claimed.members).epsilon
     if not math.isclose(given, found, rel_tol=SAME):
@@ -132,17 +132,17 @@ def _beyond(sheet: ReportSheet) -> Verdict | None:
 
 
 def _lines(page: str) -> list[str]:
-    """Mail and version control may have changed how lines end."""
+    """Return the lines of a page, whatever line ends mail or version control have left."""
     return page.lstrip("\ufeff").replace("\r\n", "\n").split("\n")
 
 
 def _short(line: str) -> str:
-    """What a reader sees of it; all of it where a reader sees nothing."""
+    """Return the visible text of a line, or the line itself if nothing of it is visible, shortened."""
     text = unescape(_TAG.sub("", line)).strip() or line.strip()
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]} …"
 
 
-# The frame of the page: its style, and a policy that lets it load and run nothing.
+# The frame: its style, and a policy that lets the page load and run nothing.
 
 
 STYLE = """
@@ -220,7 +220,7 @@ summary { cursor: pointer; font-weight: 600; }
 
 
 def framed(title: str, lines: Iterable[str]) -> str:
-    """A page of its own: no network, no scripts, no forms, this style alone."""
+    """Return a page of HTML that needs no network, scripts or forms, with this style alone."""
     allowed = base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'sha256-{allowed}'; base-uri 'none'; form-action 'none'"
     head = [
@@ -240,7 +240,7 @@ def framed(title: str, lines: Iterable[str]) -> str:
     return "\n".join([*head, *lines, "</body>", "</html>"]) + "\n"
 
 
-# The words of the planner's form: for each kind of a section, and for each argument with its unit.
+# Words of the planner's form: kinds, and arguments with their units.
 
 
 KINDS = {
@@ -303,7 +303,7 @@ ARGUMENTS = {
 }
 
 
-# A report as a notebook renders it: the claim in full, all else of `report.details()` folded, without alternatives.
+# The notebook card: the claim in full, all else of `report.details()` folded, without alternatives.
 
 
 def report_html(report: Report) -> str:

@@ -31,7 +31,7 @@ RATES = (0.0, 0.001, 0.002, 0.005, *(count / 100 for count in range(1, 100)), 1.
 
 @dataclass(frozen=True, eq=False)
 class ReportSheet:
-    """`shown` was computed when the report was written; `stated` and `digests` are the owner's words.
+    """Data of a page: `shown` was computed for it; `stated` and `digests` are the owner's words.
 
     There is no text but names of theorems, digests, and what is stated: no page can put in words what nothing proves.
     """
@@ -59,13 +59,13 @@ class ReportSheet:
 
     @property
     def record(self) -> dict[str, Any]:
-        """All but the certificate, as JSON could hold it."""
+        """Everything but the certificate, as JSON can hold it."""
         names = ("version", "date", "shown", "stated", "digests")
         return {"format": FORMAT} | {name: getattr(self, name) for name in names}
 
 
 def sheet_of(report: Report, stated: dict[str, Any], digests: dict[str, str], curves: bool) -> ReportSheet:
-    """What is to be written about a report, today."""
+    """Return the sheet of a report, dated today."""
     certificate, now = report.certificate, datetime.now(UTC).date().isoformat()
     return ReportSheet(certificate, version("lastiterate"), now, _shown(report, curves), stated, digests)
 
@@ -86,12 +86,12 @@ def _shown(report: Report, curves: bool) -> dict[str, Any]:
 
 
 def detected(proved: Notion) -> list[float]:
-    """How often an attacker detects a changed record at most, at each of `RATES`."""
+    """Largest rate at which an attacker detects a changed record, at each false-positive rate of `RATES`."""
     return [float(one) for one in detection_rates(proved, np.array(RATES))]
 
 
 def _growth(report: Report) -> dict[str, Any] | None:
-    """Not where the report is by other theorems than those of the curve: of a run that released every iterate, say."""
+    """Curve of ε for the page; None if the report's theorems are not those of the curve, so that its end differs."""
     from lastiterate.accounting.epsilon_curve import growth
 
     found = growth(report.run, report.delta, report.releases, group=report.members)
@@ -102,7 +102,7 @@ def _growth(report: Report) -> dict[str, Any] | None:
 
 
 def checked_sheet(sheet: ReportSheet) -> ReportSheet:
-    """One that was read, if its entries are what they should be."""
+    """Return a sheet that was read, or raise an error if one of its entries is malformed."""
     growth = sheet.shown["growth"]
     for name, text, pattern in (
         ("version", sheet.version, r"[\w.+!-]{1,40}"),
@@ -115,7 +115,7 @@ def checked_sheet(sheet: ReportSheet) -> ReportSheet:
     return sheet
 
 
-# Curves as SVG, small enough to need no library and no script; colours are those of the page.
+# Curves as SVG, without a library or a script, in the colours of the page.
 
 
 _WIDTH, _HEIGHT = 480, 280
@@ -134,12 +134,12 @@ class ChartLine:
 
     @property
     def drawn(self) -> list[tuple[float, float]]:
-        """What is finite."""
+        """Finite points of the line."""
         return [pair for pair in zip(self.places, self.heights, strict=True) if all(map(math.isfinite, pair))]
 
 
 def chart(title: str, across: str, upwards: str, curves: Sequence[ChartLine]) -> list[str]:
-    """Lines of HTML: the picture, and a key to its curves. All values are 0 or more."""
+    """Return lines of HTML: the picture, and a key to its curves. All values are 0 or more."""
     shown = [one for one in curves if len(one.drawn) > 1]
     widest = max((place for one in shown for place, _ in one.drawn), default=1.0)
     highest = max((height for one in shown for _, height in one.drawn), default=1.0) or 1.0
@@ -168,7 +168,7 @@ def _key(curves: Sequence[ChartLine]) -> str:
 
 @dataclass(frozen=True)
 class _Axes:
-    """Both from 0 to their last tick."""
+    """Axes of a chart, each from 0 to its last tick."""
 
     across: tuple[float, ...]
     upwards: tuple[float, ...]
@@ -197,7 +197,7 @@ class _Axes:
 
 
 def _ticks(highest: float) -> tuple[float, ...]:
-    """Round numbers from 0 to the first that is not below."""
+    """Return round numbers from 0 to the first that is not below `highest`."""
     rough = highest / _TICKS
     power = 10.0 ** math.floor(math.log10(rough))
     step = power * next(factor for factor in (1, 2, 2.5, 5, 10) if factor * power >= rough * (1 - 1e-9))

@@ -58,7 +58,7 @@ def details_text(report: Report) -> Iterator[str]:
 
 
 def claim(report: Report) -> Iterator[str]:
-    """What is claimed, for whom, by which theorem, and how far it can be from the truth: a line each."""
+    """Yield the claim, the theorem and how far the claim can be from the truth, a line each."""
     mu = "" if report.mu is None else f", mu = {above(report.mu, 6)}"
     yield f"epsilon = {above(report.epsilon, 6)} at delta = {report.delta:g} ({report.unit}{mu})"
     theorem = report.best.theorem
@@ -75,7 +75,7 @@ def meaning(report: Report) -> Iterator[str]:
 
 
 def attack_sentence(report: Report) -> str:
-    """What is proved, as what it leaves to an attacker."""
+    """Return the sentence on what the guarantee leaves to an attacker."""
     detected = (
         float(detection_rates(report.best._proved, FALSE_POSITIVE_RATE)) if math.isfinite(report.epsilon) else 1.0
     )
@@ -127,7 +127,7 @@ def _worst_case(report: Report) -> str:
 
 
 def _alternatives(report: Report) -> Iterator[str]:
-    """Other runs: never a claim about this one."""
+    """Yield alternatives: other runs, never a claim about this one."""
     if report.alternatives:
         yield (
             "Releasing only the last iterate helps little here. Each line is a different run, with the same neighbouring "
@@ -158,7 +158,7 @@ def _advice(report: Report) -> Iterator[str]:
 
 
 def _poisson_epsilon(report: Report) -> float | None:
-    """What a Poisson accountant would print for passes over the data, to which it does not apply."""
+    """ε that a Poisson accountant, which does not apply, would print for passes over the data; None if it has none."""
     process, batches = report.run.process, report.run.batches
     if not batches.passes or batches.per_epoch == 1 or report.run.user_records > 1:
         return None
@@ -171,7 +171,7 @@ def _poisson_epsilon(report: Report) -> float | None:
 
 
 def refusals(inapplicable: Sequence[Inapplicable], plain: bool) -> Iterator[str]:
-    """Why theorems do not apply; those that no small change of the run would make apply are only counted."""
+    """Yield why theorems do not apply; those that no small change of the run would help are only counted."""
     near, counted = refusals_by_kind(inapplicable, plain)
     yield from (f"{one.theorem.name}: {one.because}." for one in near)
     for covered, count in counted.items():
@@ -179,14 +179,14 @@ def refusals(inapplicable: Sequence[Inapplicable], plain: bool) -> Iterator[str]
 
 
 def refusals_by_kind(inapplicable: Sequence[Inapplicable], plain: bool) -> tuple[list[Inapplicable], dict[str, int]]:
-    """Theorems whose assumptions the run could meet, and how many cover other batches or steps, or a single pass."""
+    """Return theorems that a small change would help, and how many cover other batches, steps or a single pass."""
     covered = [_other_runs(one, plain) for one in inapplicable]
     near = [one for one, other in zip(inapplicable, covered, strict=True) if other is None]
     return near, dict(Counter(other for other in covered if other is not None))
 
 
 def _other_runs(one: Inapplicable, plain: bool) -> str | None:
-    """What the theorem covers, if that is far from the run, whose steps are `plain` or not."""
+    """Return what the theorem covers if that is far from the run, whose steps are `plain` or not; else None."""
     groups = {failed.group for failed in one.failed if isinstance(failed, Feature)}
     if "batches" in groups:
         return "other kinds of batches"
@@ -211,11 +211,11 @@ def _section(title: str, entries: Entries) -> Iterator[str]:
         yield from textwrap.wrap(line, _WIDTH, initial_indent=indent, subsequent_indent="    ")
 
 
-# A run in words, line by line.
+# Descriptions of runs.
 
 
 def described(run: Run) -> list[str]:
-    """The run, line by line."""
+    """Describe the run line by line."""
     process = run.process
     lines = [
         f"{run.steps} steps{_epochs(run)}, {run.batches.described}",
@@ -269,7 +269,7 @@ def _range(values: Floats) -> str:
 
 
 def calibrated(before: Run, run: Run, free: Free, epsilon: float) -> str:
-    """What was changed of a run to meet a target."""
+    """Return the sentence on what was changed of a run to meet a target."""
     new, old = _free(run, free), _free(before, free)
     if new == old:
         return f"Nothing has to change to meet ε = {epsilon:g}: {new}."
@@ -277,7 +277,7 @@ def calibrated(before: Run, run: Run, free: Free, epsilon: float) -> str:
 
 
 def _free(run: Run, free: Free) -> str:
-    """What a calibration may change, by its name and size."""
+    """Describe the setting that a calibration may change, with its value."""
     if free is Free.NOISE:
         called = {"std": "standard deviation of the noise", "multiplier": "noise multiplier"}[run.noise.size]
         return f"{called} {per_step_shown(getattr(run.noise, run.noise.size))}"

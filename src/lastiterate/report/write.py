@@ -49,7 +49,7 @@ def save(
 
 
 def checked_kind(path: str | Path) -> str:
-    """The ending of the file, if a report can be written so."""
+    """Return the ending of the file, or raise an error if no report can be written so."""
     kind = checked_path(path).suffix.lower()
     if kind not in KINDS:
         raise InvalidInput(

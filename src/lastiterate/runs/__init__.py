@@ -1,1 +1,1 @@
-"""What was run, in the words of the code that ran it; no analysis."""
+"""Runs described in the words of the code that executed them, without any analysis."""

@@ -1,4 +1,4 @@
-"""Where the iterates may go: sets that every step projects on, and convex terms handled by their proximal maps."""
+"""Domains that every step projects on, and convex terms handled by their proximal maps."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from lastiterate.errors import NON_NEGATIVE, POSITIVE, InvalidInput, checked_cou
 from lastiterate.numerics.arrays import Floats
 from lastiterate.numerics.norms import length
 
-# Where the iterates may go: the set that every step projects on.
+# Domains.
 
 
 _INSIDE = 1 - 2.0**-46  # no rounding leads out of the ball again
 
 
 class Domain(ABC):
-    """A convex set, or everything; with the number of coordinates, where it is known. `kind` is its name in files."""
+    """A convex set or the whole space, with its dimension if that is known. `kind` is its name in files."""
 
     kind: ClassVar[str]
     dimension: int | None = None
@@ -31,11 +31,11 @@ class Domain(ABC):
 
     @abstractmethod
     def projected(self, point: Floats) -> Floats:
-        """The nearest point of the domain; balls and cubes are around 0."""
+        """Return the nearest point of the domain; balls and cubes are centred at 0."""
 
     @property
     def widest_interval(self) -> float:
-        """How wide the domain is along a line on which projection acts alone."""
+        """Width of the domain along a line on which projection acts alone."""
         return self.diameter
 
     @property
@@ -119,11 +119,11 @@ class ConvexSet(Domain):
         raise InvalidInput("no_projection", field="domain", domain=self)
 
 
-# A convex term handled by its proximal map, after the noise. Such a map never moves two points apart.
+# Proximal terms. The map comes after the noise and never moves two points apart.
 
 
 class Prox(ABC):
-    """With strong convexity m of the term, the map for step size η brings points together by 1/(1 + ηm).
+    """A convex term g of the objective, handled by its proximal map; strong convexity m contracts it by 1/(1 + ηm).
 
     `kind` is its name in files.
     """
@@ -136,14 +136,14 @@ class Prox(ABC):
 
     @abstractmethod
     def value(self, x: Floats) -> float:
-        """The term itself."""
+        """Return the value of the term at `x`."""
 
     @abstractmethod
     def mapped(self, x: Floats, step_size: float) -> Floats:
-        """argmin of step_size·value(y) + ‖y − x‖²/2."""
+        """Return the proximal map: argmin of step_size·value(y) + ‖y − x‖²/2 over y."""
 
     def roundings(self, shape: tuple[int, ...]) -> float:
-        """How much more a step is rounded than one without a proximal map."""
+        """Rounding error of a step with this proximal map relative to one without."""
         return 1.0
 
     def __post_init__(self) -> None:
@@ -167,7 +167,7 @@ class L1(Prox):
 
 @dataclass(frozen=True)
 class ElasticNet(Prox):
-    """l1·‖x‖₁ + l2/2·‖x‖²."""
+    """The term l1·‖x‖₁ + l2/2·‖x‖²."""
 
     l1: float
     l2: float
@@ -201,7 +201,7 @@ class NuclearNorm(Prox):
         return np.asarray((left * _soft(values, step_size * self.weight)) @ right).reshape(x.shape)
 
     def roundings(self, shape: tuple[int, ...]) -> float:
-        """A decomposition takes as many as it has rows and columns."""
+        """Rounding error of a singular value decomposition, in steps: one for each row and column."""
         return 1.0 + sum(shape)
 
 

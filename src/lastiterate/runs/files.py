@@ -27,7 +27,7 @@ _MOST_BYTES = 64 << 20  # certificates of long runs have some megabytes
 
 
 def read_run(path: str | Path) -> Run:
-    """The run described in a .toml or .json file."""
+    """Return the run described in a .toml or .json file."""
     file = checked_path(path)
     text = read_text(file)
     return run_from_text(text, str(file), toml=_is_toml(file))
@@ -41,7 +41,7 @@ def write_run(run: Run, path: str | Path) -> None:
 
 
 def read_text(path: str | Path) -> str:
-    """The text of a file, or one sentence that says why not."""
+    """Return the text of a file, or raise an error of one sentence that says why it cannot be read."""
     file = checked_path(path)
     try:
         with file.open("rb") as opened:
@@ -49,7 +49,7 @@ def read_text(path: str | Path) -> str:
         if len(content) <= _MOST_BYTES:
             return content.decode("utf-8-sig")
     except (OSError, ValueError) as error:  # ValueError: a name with NUL, or a text that is not UTF-8
-        raise InvalidInput("file_unreadable", field="path", file=str(path), error=_said(error)) from error
+        raise InvalidInput("file_unreadable", field="path", file=str(path), error=_system_message(error)) from error
     raise InvalidInput("file_too_long", field="path", file=str(path), megabytes=_MOST_BYTES >> 20)
 
 
@@ -60,16 +60,16 @@ def write_text(path: str | Path, text: str) -> None:
         file.parent.mkdir(parents=True, exist_ok=True)
         write_bytes(file, text.encode("utf-8"))
     except (OSError, ValueError) as error:
-        raise InvalidInput("file_unwritable", field="path", file=str(path), error=_said(error)) from error
+        raise InvalidInput("file_unwritable", field="path", file=str(path), error=_system_message(error)) from error
 
 
-def _said(error: Exception) -> str:
-    """What the system says."""
+def _system_message(error: Exception) -> str:
+    """Return the operating system's message for an error."""
     return getattr(error, "strerror", None) or str(error)
 
 
 def read_plain(path: str | Path) -> Any:
-    """What stands in a .toml or .json file."""
+    """Return the contents of a .toml or .json file as plain values."""
     file = checked_path(path)
     return _plain_in(read_text(file), str(file), toml=_is_toml(file))
 
@@ -86,7 +86,7 @@ def _plain_in(text: str, name: str, *, toml: bool) -> Any:
 
 
 def run_from_text(text: str, name: str = "run", *, toml: bool) -> Run:
-    """As `read_run`, from a string."""
+    """Return the run described by a string of TOML or JSON, as `read_run` does for a file."""
     try:
         return run_from_dict(_plain_in(text, name, toml=toml))
     except BadEntry as error:
@@ -109,14 +109,14 @@ def run_to_toml(run: Run) -> str:
 
 
 def checked_path(path: str | Path) -> Path:
-    """What may be the name of a file."""
+    """Return `path` as a Path, or raise an error if it cannot be the name of a file."""
     if not isinstance(path, str | Path):
         raise must_be("path", "the name of a file", f"{shown(path):.60}")
     return Path(path)
 
 
 def check_ending(path: str | Path) -> None:
-    """That a run can be written so: before somebody waits for it."""
+    """Raise an error if a run cannot be written to a file with this ending."""
     _is_toml(checked_path(path))
 
 
@@ -137,7 +137,7 @@ def _toml(value: Any) -> str:
 
 
 def _line_of(text: str, path: tuple[str, ...], toml: bool) -> int:
-    """The line on which the entry stands; the first one if it stands nowhere."""
+    """Return the line of an entry, or the first line if it is not found."""
     lines = text.splitlines()
     found = 0
     for depth, name in enumerate(path):
@@ -157,7 +157,7 @@ def _inside_table(lines: list[str], index: int) -> bool:
     return not lines[index].lstrip().startswith("[") and any(line.lstrip().startswith("[") for line in lines[:index])
 
 
-# Runs as plain dictionaries, and back. The names in a file are the names in Python.
+# Runs as plain dictionaries, and back, with the names of Python.
 
 
 _REQUIRED = ("loss", "batches", "step_size", "noise", "steps")
@@ -166,7 +166,7 @@ _KNOWN = (*_REQUIRED, *_OPTIONAL, "prior_mu", "user_records")
 
 
 class BadEntry(InvalidInput):
-    """An entry of a dictionary is wrong; `path` says which."""
+    """A wrong entry of a dictionary; `path` is its place."""
 
     def __init__(self, code: str, *, path: tuple[str, ...] = (), **values: Any) -> None:
         super().__init__(code, **values)
@@ -174,12 +174,12 @@ class BadEntry(InvalidInput):
 
     @classmethod
     def of(cls, error: InvalidInput, path: tuple[str, ...]) -> BadEntry:
-        """The same error, with the place of its entry."""
+        """Return the error with the place of the entry in the file added."""
         return cls(error.code, path=path, **error._given)
 
 
 def run_to_dict(run: Run) -> dict[str, Any]:
-    """Everything that describes the run, as numbers, strings, lists and dictionaries."""
+    """Return everything that describes the run as numbers, strings, lists and dictionaries."""
     plain: dict[str, Any] = {
         "steps": run.steps,
         "step_size": _plain(run.step_size),
@@ -206,7 +206,7 @@ def run_to_dict(run: Run) -> dict[str, Any]:
 
 
 def run_from_dict(plain: Any) -> Run:
-    """The run that such a dictionary describes; an unknown, missing or wrong entry raises `BadEntry` with its path."""
+    """Return the run described by a dictionary; a wrong entry raises `BadEntry` with its path."""
     if not isinstance(plain, dict):
         raise BadEntry("run_not_table", got=type(plain).__name__)
     for name in plain:
@@ -217,7 +217,10 @@ def run_from_dict(plain: Any) -> Run:
     for name in _REQUIRED:
         if name not in plain:
             raise BadEntry("run_entry_missing", field=name, needed=", ".join(_REQUIRED))
-    values = {name: _section(name, value) if _is_section(name, value) else value for name, value in plain.items()}
+    names = {name for name in plain if name in SECTIONS}
+    if isinstance(plain.get("optimizer"), str):  # it may be given by its name alone
+        names -= {"optimizer"}
+    values = {name: _section(name, value) if name in names else value for name, value in plain.items()}
     values["steps"] = _steps(values["steps"])
     values["step_size"] = _per_step(("step_size",), values["step_size"])
     if "arithmetic" in values:
@@ -228,11 +231,6 @@ def run_from_dict(plain: Any) -> Run:
         return Run(**values)
     except InvalidInput as error:
         raise BadEntry.of(error, _blamed(error, plain)) from error
-
-
-def _is_section(name: str, value: Any) -> bool:
-    """An optimiser may be given by its name alone."""
-    return name in SECTIONS and not (name == "optimizer" and isinstance(value, str))
 
 
 def _section(section: str, entries: Any) -> Any:
@@ -264,13 +262,13 @@ def _check_entries(path: tuple[str, ...], kind: str, entries: dict[str, Any], kn
 
 
 def _lacking(path: tuple[str, ...], kind: str, error: TypeError) -> BadEntry:
-    """Python's own error names the arguments that are missing."""
+    """Return the error for missing arguments, which Python's own error names."""
     missing = str(error).split("argument")[-1].lstrip("s: ")
     return BadEntry("entries_lacking", path=path, of=path[-1], kind=kind, missing=missing)
 
 
 def _per_step(path: tuple[str, ...], value: Any) -> Any:
-    """What may be a schedule: a table with a kind."""
+    """Return `value`, with a table that has a kind made into the schedule that it describes."""
     if not isinstance(value, dict):
         return value
     kind = next((one for one in SCHEDULES if one.name == value.get("kind")), None)
@@ -317,7 +315,7 @@ def _arithmetic(entries: Any) -> Arithmetic:
 
 
 def _blamed(error: InvalidInput, entries: dict[str, Any]) -> tuple[str, ...]:
-    """Where the field that the error names stands in the file, if it does."""
+    """Return the place in the file of the field that the error names, or () if it has none."""
     if error.field in entries:
         return (error.field,)
     inside = [name for name, value in entries.items() if isinstance(value, dict) and error.field in value]
@@ -325,7 +323,7 @@ def _blamed(error: InvalidInput, entries: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _loss_to_dict(loss: Loss) -> dict[str, Any]:
-    """What it was made from, if that makes it again."""
+    """Return the arguments that the loss was made from; raise an error if they do not make it again."""
     given = loss.arguments if loss.clip is None else {**loss.arguments, "clip": loss.clip}
     listed = kind_named("loss", loss.kind)
     if listed is None or not set(given) <= set(_arguments_of(listed.make)) or _made(listed, given) != loss:

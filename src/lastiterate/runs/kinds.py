@@ -21,14 +21,14 @@ from lastiterate.runs.schedules import cosine, linear, multistep
 
 @dataclass(frozen=True)
 class Kind:
-    """What makes a value of this kind, and the arguments of an example."""
+    """A listed kind of value: the function that makes one, and the arguments of an example."""
 
     make: Callable[..., Any]
     arguments: Mapping[str, Any]
 
     @property
     def name(self) -> str:
-        """In files."""
+        """Name of the kind in files."""
         return str(getattr(self.make, "kind", self.make.__name__))
 
     @property
@@ -111,5 +111,5 @@ SECTIONS = MappingProxyType(
 
 
 def kind_named(section: str, name: str) -> Kind | None:
-    """The kind with this name in files."""
+    """Return the kind with this name in files."""
     return next((kind for kind in SECTIONS[section] if kind.name == name), None)

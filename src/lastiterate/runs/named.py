@@ -14,11 +14,11 @@ Named = TypeVar("Named", bound=Callable[..., Any])
 
 
 class UnknownArgument(InvalidInput, TypeError):
-    """An argument that is not there: a `TypeError`, as Python raises, that says what to write instead."""
+    """Error for an unknown argument: a `TypeError`, as Python raises, that says what to write instead."""
 
 
 def names_arguments(made: Named, code: str = "unknown_argument") -> Named:
-    """Decorates a function, or a class that has its `__init__` already; `code` of the refusal."""
+    """Make a function, or a class with its own `__init__`, refuse unknown arguments with this `code`."""
     inner = made.__init__ if inspect.isclass(made) else made
     names = [name for name in inspect.signature(inner).parameters if name != "self"]
     by_name = all(one.kind is one.KEYWORD_ONLY for one in inspect.signature(made).parameters.values())
@@ -41,7 +41,7 @@ def names_arguments(made: Named, code: str = "unknown_argument") -> Named:
     return made
 
 
-# What somebody probably meant who wrote a name that a run, or a part of one, has not.
+# Names that were probably meant.
 
 
 _OF_OPTIMISERS = ("momentum", "nesterov", "dampening", "optimiser", "adam", "betas", "beta1", "beta2")
@@ -63,7 +63,7 @@ _OF_RUNS = ("step_size", "weight_decay", "steps", "released", "adjacency", "doma
 
 
 def hint(name: str, known: Iterable[str]) -> dict[str, str]:
-    """What a refusal adds: the name that was `meant`, one `of_run`, or what to `write` instead; `meant` may be empty."""
+    """Return what a refusal adds: the name `meant` (may be empty), one `of_run`, or what to `write` instead."""
     names, word = list(known), str(name).lower()
     if "betas" in names and word in ("beta1", "beta2"):
         return {"write": "betas"}
@@ -80,5 +80,5 @@ def hint(name: str, known: Iterable[str]) -> dict[str, str]:
 
 
 def closest(name: str, known: Iterable[str]) -> str:
-    """The known name that is most like this one; empty where none is."""
+    """Return the known name most like this one, or an empty string."""
     return next(iter(get_close_matches(str(name), list(known), n=1)), "")

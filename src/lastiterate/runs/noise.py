@@ -1,4 +1,4 @@
-"""Where the noise enters, and what the arithmetic of a machine adds: all conventions end here."""
+"""All conventions for where the noise enters, and for what the arithmetic of a machine adds."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from lastiterate.runs.per_step import (
     times,
 )
 
-# Where the noise enters. Conventions end here: everything after sees its standard deviation on the iterate.
+# Conventions for the noise. Everything after sees its standard deviation on the iterate.
 
 
 class Noise(ABC):
@@ -38,13 +38,13 @@ class Noise(ABC):
 
     @abstractmethod
     def on_iterate(self, step_sizes: Floats, divisor: float) -> Floats:
-        """The standard deviation on the iterate, one per step; gradient sums are divided by `divisor`."""
+        """Return the standard deviation on the iterate, one per step; gradient sums are divided by `divisor`."""
 
     @abstractmethod
     def update(
         self, x: Floats, step: int, step_size: float, gradient_sum: Floats, divisor: float, normal: Floats
     ) -> Floats:
-        """One step as it is written, with standard normal numbers: what accounting and training are compared with."""
+        """Make one step as written, with standard normal numbers; accounting and training are compared with it."""
 
     on_sum: ClassVar[bool] = False
     """Whether it is added to a sum of gradients, before that is divided."""
@@ -54,7 +54,7 @@ class Noise(ABC):
 
     @property
     def implied_clip(self) -> PerStep | None:
-        """Where the noise is measured in units of a clip, that clip."""
+        """The clip in whose units the noise is measured, if it is."""
         return None
 
     @property
@@ -64,11 +64,11 @@ class Noise(ABC):
 
     @property
     def constant(self) -> bool:
-        """Whether all steps have the same."""
+        """Whether all steps have the same noise."""
         return all(isinstance(getattr(self, one.name), float) for one in fields(self))  # type: ignore[arg-type]
 
     def at(self, step: int) -> float:
-        """Its size at this step."""
+        """Size of the noise at this step."""
         return at_step(getattr(self, self.size), step)
 
     def _size(self, steps: int) -> Floats:
@@ -78,32 +78,32 @@ class Noise(ABC):
         object.__setattr__(self, self.size, checked_per_step(self.size, getattr(self, self.size), POSITIVE))
 
     def scaled(self, factor: float) -> Any:
-        """The same kind of noise, larger by this factor."""
+        """Return noise of the same kind, larger by this factor."""
         by = checked_number("factor", factor, POSITIVE)
         return replace(self, **{self.size: times(getattr(self, self.size), by)})  # type: ignore[type-var]
 
     def first(self, steps: int) -> Any:
-        """The noise of the first so many steps."""
+        """Return the noise of the first `steps` steps."""
         count = checked_count("steps", steps)
         return self._changed(lambda _, value: first_steps(value, count))
 
     def continued(self, more: int) -> Any:
-        """The noise of so many steps more, each like the last."""
+        """Return the noise of a run with `more` further steps, each like the last."""
         return self._changed(lambda _, value: continued(value, more))
 
     def over(self, steps: int, per_epoch: int) -> Any:
-        """The same in a run of so many steps, its schedules resolved."""
+        """Return the noise of a run of `steps` steps, its schedules resolved to one number per step."""
         return self._changed(lambda name, value: over_run(name, value, steps, per_epoch))
 
     def _changed(self, change: Callable[[str, Any], Any]) -> Any:
-        """Whatever may be one number or one per step."""
+        """Return noise of the same kind with `change` applied to every entry."""
         return replace(self, **{one.name: change(one.name, getattr(self, one.name)) for one in fields(self)})  # type: ignore[type-var, arg-type]
 
 
 @names_arguments
 @dataclass(frozen=True)
 class OnIterate(Noise):
-    """x ← φ(x) + N(0, std²)."""
+    """Gaussian noise added to the iterate: x ← φ(x) + N(0, std²)."""
 
     std: PerStep
     kind: ClassVar[str] = "on_iterate"
@@ -181,7 +181,7 @@ class Langevin(Noise):
         return x - step_size * (gradient_sum / divisor) + (2 * step_size) ** 0.5 * self.at(step) * normal
 
 
-# What the arithmetic of a machine adds to a run: how much more a record can move a sum, how far iterates stray.
+# Rounding: how much more a record can move a sum, and how far iterates stray.
 
 
 MOST_FACTOR = 1.001
@@ -205,13 +205,13 @@ class Arithmetic:
         object.__setattr__(self, "displacement", checked_number("displacement", self.displacement, _DISPLACEMENTS))
 
     def and_also(self, other: Arithmetic) -> Arithmetic:
-        """The worse of both, in each respect."""
+        """Return the worse of two arithmetics, in each respect."""
         if not isinstance(other, Arithmetic):
             raise must_be("other", "a li.training.Arithmetic", type(other).__name__)
         return Arithmetic(max(self.factor, other.factor), max(self.displacement, other.displacement))
 
     def then(self, other: Arithmetic) -> Arithmetic:
-        """Of one training that goes on where another ended: displacements compose."""
+        """Return the arithmetic of a training that continues another; squares of displacements add up."""
         strays = up(math.hypot(self.displacement, other.displacement))
         return Arithmetic(max(self.factor, other.factor), strays)
 
@@ -227,13 +227,13 @@ _SINGLE, _DOUBLE = 2.0**-24, 2.0**-53
 
 @dataclass(frozen=True)
 class Sums:
-    """How sums of gradients are taken: `block` rows with this rounding unit, and these in double precision."""
+    """How gradients are summed: blocks of `block` rows with rounding unit `unit`; blocks in double precision."""
 
     block: int
     unit: float
 
     def factor(self, batch: int, random: bool) -> float:
-        """How much more a record can move the sum of so many gradients, relative to twice the longest of them.
+        """Factor by which rounding enlarges a record's move of a gradient sum, relative to twice the longest gradient.
 
         In a fixed batch a record touches its own block alone: `block` roundings, each at most a part `unit` of what the
         block's records can sum to. Random batches are compared with and without the record, and all blocks may differ.
@@ -249,7 +249,7 @@ IN_DOUBLE_PRECISION = Sums(1024, _DOUBLE)
 
 
 def expected_arithmetic(batch: int, random: bool, linear: bool, bounded: bool, replaces: bool = True) -> Arithmetic:
-    """The worst that a training may turn out to have, where it is good enough: `calibrate` leaves room for it.
+    """Return the largest rounding that a training may have and still be accepted; `calibrate` leaves room for it.
 
     Rounding is as large whether the neighbour has another record or none, and moves half as far where it has none.
     """
@@ -262,7 +262,7 @@ def expected_arithmetic(batch: int, random: bool, linear: bool, bounded: bool, r
 
 
 def lost_by_networks(batch: int, processes: int = 1) -> float:
-    """What sums of a network's gradients lose besides, relative to the longest of them.
+    """Return the rounding error of sums of a network's gradients, relative to the longest of them.
 
     A record's gradient may be a sum of terms that cancel: `PLACES_AT_ONCE` of them are added up at once, up to `WIDEST`
     times the clip in all. Records may be looked at one by one: an addition for each, and for each process.

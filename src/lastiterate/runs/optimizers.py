@@ -1,4 +1,4 @@
-"""What is done with the noisy gradients, and what is released of the iterates: the last of them, or an average."""
+"""Optimisers, which map noisy gradients to iterates, and what is released: the last iterate or an average."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from lastiterate.facts import Fact, fact
 from lastiterate.numerics.arrays import Floats
 from lastiterate.runs.named import names_arguments
 
-# What is done with the noisy gradients: plain steps, momentum, Adam, or anything else that is computed from them.
+# Optimisers: plain steps, momentum, Adam, or anything else computed from noisy gradients.
 #
 # Units are those of a plain step: `noise` on the iterate is what one noisy gradient, times the step size, adds to it.
 
@@ -34,7 +34,7 @@ class LinearFilter:
     taps: int = 1
 
     def averaged(self, kept: float) -> LinearFilter:
-        """With a sequence whose y_t = kept·y_{t−1} + point is released instead of the point."""
+        """Return the filter whose release is y_t = kept·y_{t−1} + point instead of the point."""
         factor = (1.0, -kept)
         return LinearFilter(_product(self.steps, factor), _product(self.point, factor), len(self.point))
 
@@ -48,7 +48,7 @@ Memory = tuple[Floats, ...]
 
 @dataclass(frozen=True)
 class At:
-    """Which step, counted from 0; its size, that over the one before, and what a decoupled decay takes of the weights."""
+    """A step, counted from 0: its size, its ratio to the size before, and the share of weights that decay removes."""
 
     step: int
     size: float = 1.0
@@ -57,7 +57,7 @@ class At:
 
 
 class Optimizer(ABC):
-    """What a run does with its noisy gradients. `kind` is its name in files, `slots` how many arrays it remembers."""
+    """A map from noisy gradients to iterates. `kind` is its name in files, `slots` its number of arrays of memory."""
 
     kind: ClassVar[str]
     slots: ClassVar[int] = 0
@@ -69,17 +69,17 @@ class Optimizer(ABC):
 
     @property
     def linear(self) -> LinearFilter | None:
-        """Where it is a linear filter of the noisy gradients, that filter."""
+        """The linear filter of the noisy gradients that the optimiser is, or None if it is not linear."""
         return None
 
     @property
     @abstractmethod
     def fact(self) -> Fact:
-        """Which optimiser it is, with its numbers."""
+        """The optimiser and its numbers, as a fact."""
 
     @property
     def described(self) -> str:
-        """In a few words, with its numbers."""
+        """Describe the optimiser in a few words, with its numbers."""
         return str(self.fact)
 
     decoupled: bool = False
@@ -89,19 +89,19 @@ class Optimizer(ABC):
     """By which the noise of a noisy gradient is multiplied where it enters."""
 
     def noised(self, x: Floats, taken: Floats, memory: Memory, ratio: float) -> Floats:
-        """What the noise is added to. `taken` is −step_size·(gradient), `ratio` this step size over the one before."""
+        """Return what gets the noise; `taken` is −step_size·(gradient), `ratio` this step size over the one before."""
         return taken
 
     @abstractmethod
     def settled(self, x: Floats, noised: Floats, memory: Memory, at: At) -> tuple[Floats, Memory]:
-        """The next iterate and what is remembered, from that with its noise."""
+        """Return the next iterate and memory from the value that got the noise."""
 
     def moved(self, x: Floats, taken: Floats, memory: Memory, at: At) -> tuple[Floats, Memory]:
-        """The same from −step_size·(noisy gradient): a whole step as it is written."""
+        """Make a whole step: return the next iterate and memory, where `taken` is −step_size·(noisy gradient)."""
         return self.settled(x, self.noised(x, taken, memory, at.ratio), memory, at)
 
     def as_released(self, x: Floats, memory: Memory, ratio: float) -> tuple[float, Floats | float]:
-        """The next iterate is this number times what got the noise, and these."""
+        """Return (factor, offset) with which the next iterate is factor·(what got the noise) + offset."""
         return 1.0, 0.0
 
 
@@ -135,12 +135,12 @@ class SGD(Optimizer):
 
     @property
     def slots(self) -> int:  # type: ignore[override]
-        """How far the last step went."""
+        """Number of arrays remembered: with momentum one, the last step."""
         return 0 if self.plain else 1
 
     @property
     def linear(self) -> LinearFilter:
-        """p is the iterate; with `nesterov`, the iterate before its look ahead."""
+        """Linear filter whose sequence p is the iterate; with `nesterov`, the iterate before its look ahead."""
         if self.plain:
             return LinearFilter()
         steps = tuple(one / (1 - self.dampening) for one in _product((1.0, -1.0), (1.0, -self.momentum)))
@@ -157,7 +157,7 @@ class SGD(Optimizer):
         return 1 - self.dampening
 
     def noised(self, x: Floats, taken: Floats, memory: Memory, ratio: float) -> Floats:
-        """The iterate, so that what is rounded after the noise is rounded once; with `nesterov`, before its look ahead."""
+        """Return the iterate, so that rounding happens once after the noise; with `nesterov`, before its look ahead."""
         if self.plain or self.nesterov:
             return x + taken
         found = (self.momentum * ratio) * memory[0]
@@ -213,7 +213,7 @@ class Adam(Optimizer):
 
 @dataclass(frozen=True)
 class OtherOptimizer(Optimizer):
-    """Any other, by its name: whatever it computes from noisy gradients and nothing else."""
+    """Any other optimiser, by its name: it may compute anything from noisy gradients, and nothing else."""
 
     name: str
     kind: ClassVar[str] = "other"
@@ -235,7 +235,7 @@ _BY_NAME = {"sgd": SGD, "adam": Adam}
 
 
 def optimizer_of(value: Any) -> Optimizer:
-    """An optimiser as it is given: none, one, or a name."""
+    """Return the optimiser given as None, as an optimiser or by a name."""
     if value is None:
         return PLAIN
     if isinstance(value, str):
@@ -248,27 +248,27 @@ def optimizer_of(value: Any) -> Optimizer:
     return value
 
 
-# What is released of the iterates: the last of them, or an average.
+# Releases: the last iterate, or an average.
 
 
 _INSIDE = Interval(0.0, 1.0, low_included=False, high_included=False)
 
 
 class Released(ABC):
-    """What is released at the end and at checkpoints. `kind` is its name in files."""
+    """A choice of what is released at the end and at checkpoints; `kind` is its name in files."""
 
     kind: ClassVar[str]
 
     @property
     def called(self) -> str:
-        """What it is, for the middle of a sentence."""
+        """Name of what is released, for the middle of a sentence."""
         from lastiterate.report.english import released
 
         return released(self.kind, self.parameter)
 
     @property
     def parameter(self) -> float | None:
-        """The number that says more of it than its kind, if there is one."""
+        """Number that a release has besides its kind, if there is one."""
         return None
 
     @property
@@ -278,25 +278,25 @@ class Released(ABC):
 
     @abstractmethod
     def filtered(self, linear: LinearFilter) -> LinearFilter:
-        """The filter of what is released, once averaging has begun."""
+        """Return the filter of what is released once averaging has begun."""
 
     def begins(self, steps: int) -> int:
-        """After so many steps."""
+        """Number of steps before the average begins."""
         return 0
 
     @property
     def slots(self) -> int:
-        """How many arrays an average takes: itself, and what its sum has rounded off."""
+        """Number of arrays that an average keeps: itself, and what its sum has rounded off."""
         return 2
 
     def weight(self, step: int, steps: int) -> float:
-        """How far the average moves towards the iterate of this step, counted from 0, of so many."""
+        """Weight of the iterate of this step, counted from 0, in the update of the average."""
         return 1.0
 
 
 @dataclass(frozen=True)
 class Last(Released):
-    """The last iterate."""
+    """Release the last iterate."""
 
     kind: ClassVar[str] = "last"
 
@@ -355,7 +355,7 @@ class Average(Released):
         return 0 if self.last is None else max(steps - self.last, 0)
 
     def weight(self, step: int, steps: int) -> float:
-        """Of a mean that grows: 1, 1/2, 1/3, …; before, the mean is the iterate."""
+        """Weight of the newest iterate in a growing mean: 1, 1/2, 1/3, …; before it begins, the mean is the iterate."""
         return 1 / max(step + 1 - self.begins(steps), 1)
 
 

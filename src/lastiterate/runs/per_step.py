@@ -29,7 +29,7 @@ def checked_per_step(name: str, value: Any, within: Interval) -> PerStep:
 
 
 def over_run(name: str, value: Any, steps: int, per_epoch: int) -> Any:
-    """The same for a run of so many steps: a schedule becomes one number for each of them."""
+    """Return `value` for a run of `steps` steps: a schedule becomes one number for each of them."""
     schedule = value.schedule if isinstance(value, Scheduled) else value
     if not isinstance(schedule, NamedSchedule):
         return value
@@ -40,7 +40,7 @@ def over_run(name: str, value: Any, steps: int, per_epoch: int) -> Any:
 
 
 def spread(name: str, value: PerStep, steps: int) -> Floats:
-    """One entry per step; a single number takes no memory."""
+    """Return an array with one entry per step; a single number is stored once."""
     if isinstance(value, float):
         return np.broadcast_to(np.float64(value), steps)
     if len(value) != steps:
@@ -49,19 +49,19 @@ def spread(name: str, value: PerStep, steps: int) -> Floats:
 
 
 def at_step(value: PerStep, step: int) -> float:
-    """The entry of this step, counted from 0."""
+    """Return the entry of this step, counted from 0."""
     return float(value if isinstance(value, float) else value[step])
 
 
 def first_steps(value: PerStep, steps: int) -> PerStep:
-    """The first so many entries; a single number stands for any number of steps."""
+    """Return the first `steps` entries; a single number stands for any number of steps."""
     if isinstance(value, Scheduled):
         return value.first_steps(steps)
     return value if isinstance(value, float) else value[:steps]
 
 
 def continued(value: PerStep, more: int) -> PerStep:
-    """So many entries more, each like the last; a single number stands for any number of steps."""
+    """Return `value` for `more` further steps, each like the last; a single number stays as it is."""
     return value if isinstance(value, float) else (*value, *[value[-1]] * more)
 
 
@@ -72,17 +72,17 @@ def times(value: PerStep, factor: float) -> PerStep:
 
 
 def is_constant(values: Floats) -> bool:
-    """One number for every step, stored once."""
+    """Whether one number is stored for all steps."""
     return values.ndim == 0 or values.strides == (0,) or values.size == 1
 
 
 def once_if_equal(values: Floats) -> Floats:
-    """The same; entries that are all equal are stored once."""
+    """Return `values`, stored once if all entries are equal."""
     return np.broadcast_to(values[0], values.shape) if (values == values[0]).all() else values
 
 
 def extremes(values: Floats) -> tuple[float, float]:
-    """The least and the greatest entry; a billion equal ones are looked at once."""
+    """Return the least and the greatest entry; a number stored once for all steps is compared once."""
     entries = values.reshape(-1)[:1] if is_constant(values) else values
     return float(entries.min()), float(entries.max())
 
@@ -97,13 +97,13 @@ def each(function: Callable[..., Any], *values: Any) -> Floats:
 
 
 def per_step_shown(value: PerStep) -> str:
-    """In a sentence."""
+    """Describe a number per step for the middle of a sentence."""
     if isinstance(value, NamedSchedule | Scheduled):
         return (value.schedule if isinstance(value, Scheduled) else value).described
     return f"{value:g}" if isinstance(value, float) else f"from {min(value):g} to {max(value):g}"
 
 
-# How long a run is: a number of steps, or of passes over the data.
+# The length of a run, in steps or in passes over the data.
 
 
 _MOST_STEPS = min(10**12, sys.maxsize // 8)  # on 32-bit platforms, what an array may have
@@ -126,7 +126,7 @@ def epochs(count: int) -> Epochs:
 
 @dataclass(frozen=True)
 class Length:
-    """So many `steps`; `epochs`, where the run was described in passes. Runs of as many steps are as long."""
+    """Length of a run in `steps`, and in `epochs` if it was described so; lengths of as many steps are equal."""
 
     steps: int
     epochs: Epochs | None = field(default=None, compare=False)
@@ -135,11 +135,11 @@ class Length:
         return f"{self.steps} steps" if self.epochs is None else f"{self.epochs.count} epochs"
 
     def with_batches(self, per_epoch: int) -> Length:
-        """With so many batches in an epoch: the same passes, or the same steps."""
+        """Return the length for `per_epoch` batches an epoch: as many passes if described so, or as many steps."""
         return self if self.epochs is None else length_of(self.epochs, per_epoch)
 
     def cut(self, steps: int, per_epoch: int) -> Length:
-        """So many steps; in passes, if it was and they are whole."""
+        """Return the length of the first `steps` steps, in passes if it was described so and they are whole."""
         whole = self.epochs is not None and steps % per_epoch == 0
         return length_of(Epochs(steps // per_epoch) if whole else steps, per_epoch)
 

@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from lastiterate.runs.run import Run
 
 
-# What a run makes of its noisy gradients, as theorems see it.
+# The update: optimiser and release, as theorems see them.
 
 
 _LONGEST = (
     8.0  # half of step size times Hessians: to carry a push over one step costs far more than to pay for it at once
 )
-_ROUNDED = 2.0**-49  # of numbers around 1: what the middle may be off by
+_ROUNDED = 2.0**-49  # of numbers around 1: what a middle, or the centre and the radius of a ball, may be off by
 
 
 _PLAIN_STEPS = fact("plain_steps")
@@ -63,7 +63,7 @@ PLAIN_UPDATE = Update()
 
 
 def update_of(given: Quantities) -> Update:
-    """Of a run."""
+    """Return the update that each step of a run makes, as theorems see it."""
     run = given.run
     if run.optimizer.plain and run.released.plain:
         return PLAIN_UPDATE
@@ -87,7 +87,7 @@ def _curvature(given: Quantities) -> tuple[float, float] | Fact:
     return middle, up(half + _ROUNDED * (abs(middle) + half))
 
 
-# A run as theorems see it: everything on the iterate, one entry per step, no step size and no convention left.
+# The process.
 
 
 LONG = 30_000_000  # steps: what theorems go through one by one; of longer runs that contract, the last are enough
@@ -167,7 +167,7 @@ class Process:
 
     @property
     def inclusion(self) -> Floats:
-        """For each step, how likely it is to see the record; for cyclic batches, a record that the last step sees."""
+        """Probability of a record's being used at each step; in a fixed order, for a record that the last step uses."""
         return self.batches.inclusion(len(self))
 
     @property
@@ -186,14 +186,14 @@ class Process:
         return extremes(self.lipschitz)[1]
 
     def but_for(self, exception: float) -> Process:
-        """As long as no batch is of unusual size, which some batch is with at most this probability."""
+        """Return the process as long as no batch has an unusual size; some batch has with at most this probability."""
         if self.usual is None or exception == 0:
             return replace(self, usual=None)
         return replace(self.usual(math.log(exception) - math.log(len(self))), releases=self.releases)
 
     @property
     def worst_alike(self) -> Process:
-        """As many steps, each as bad as the worst of them in every respect."""
+        """The process of as many steps, each as bad as the worst in every respect."""
         steps = len(self)
         return self._each(lambda values, worst: np.broadcast_to(extremes(values)[worst], steps))
 
@@ -202,12 +202,12 @@ class Process:
         return self._each(lambda values, _: values[first:last])
 
     def like_the_first(self, steps: int) -> Process:
-        """So many steps, each like the first."""
+        """Return the process of `steps` steps that are all like the first."""
         smooth = self.smooth if isinstance(self.smooth, Fact) else self.smooth.like_the_first(steps)
         return replace(self._each(lambda values, _: np.broadcast_to(values[0], steps)), smooth=smooth)
 
     def repeated(self, steps: int) -> Process:
-        """So many steps, of which this is the first epoch: each as bad as the worst of it, the others by `inside`."""
+        """Return `steps` steps from this first epoch: each as bad as its worst, inner ones scaled by `inside`."""
         worst = self.worst_alike
         pushes, sampled, factor = (
             _share(float(getattr(self, name)[0]), float(getattr(worst, name)[0]))
@@ -217,7 +217,7 @@ class Process:
         return replace(found, inside=(max(pushes, sampled), factor))
 
     def without_a_distant_start(self) -> Process:
-        """The last steps of a very long run whose epochs are alike and contract, from a common state; else the run itself.
+        """The last steps, from a common state, of a very long run with contracting equal epochs; else the run itself.
 
         Where only the last iterate is released, the first steps leave two runs at most 8·k·e·s/(1 − p) apart, also if two
         records change places, for e steps and a Lipschitz constant p of an epoch and k records of a user; the last n epochs
@@ -240,7 +240,7 @@ class Process:
         return self.last_steps(steps, _FORGOTTEN) if steps <= LONG else self
 
     def last_steps(self, steps: int, displacement: float) -> Process:
-        """So many, whole epochs left out, from a common state; what is computed is this much farther from what is proved."""
+        """Return the last `steps` steps from a common state; whole epochs are left out, which displaces by so much."""
         kept = replace(self.like_the_first(steps), displacement=up(self.displacement + displacement, operations=2))
         if not isinstance(kept.smooth, Fact) and extremes(kept.smooth.decay)[1]:
             kept = replace(kept, smooth=_START_FORGOTTEN)
@@ -255,7 +255,7 @@ class Process:
         )
 
     def _each(self, change: Callable[[Floats, int], Floats]) -> Process:
-        """`change` gets the quantities of all steps, and whether the least (0) or the greatest (1) of them is the worst."""
+        """Apply `change` to each quantity, with 0 if its least value is the worst and 1 if its greatest is."""
         return replace(
             self,
             sensitivity=change(self.sensitivity, 1),
@@ -272,7 +272,7 @@ class Process:
 
     @property
     def stretches(self) -> list[tuple[int, int]]:
-        """From one released iterate to the next."""
+        """Pairs of steps between which nothing is released."""
         ends = (0, *self.releases, len(self))
         return list(pairwise(ends))
 
@@ -282,7 +282,7 @@ def _share(one: float, worst: float) -> float:
 
 
 def _times(values: Floats, shares: Floats) -> Floats:
-    """What is not smaller stays exactly as it is."""
+    """Return `values` times `shares`, rounded up; entries whose share is 1 stay exact."""
     return np.where(shares == 1, values, up(values * shares, operations=2))
 
 
@@ -291,19 +291,17 @@ def _between(values: Floats) -> str:
     return f"{low:.4g}" if low == high else f"{low:.4g} to {high:.4g}"
 
 
-# How a record's push turns as the iterate moves: what prepayment has to know of a run, or why it does not apply.
+# How a record's push turns as the iterate moves, which prepayment needs, or why it is not known.
 #
 # At a turn the two runs differ by s·U(x). For smooth losses U is Lipschitz, and it sees the iterate through few
-# directions if
-# the loss is one of scores that are linear in the weights: those of the record and of its neighbour.
+# directions if the loss is one of scores that are linear in the weights: those of the record and of its neighbour.
 
 
-_ROUNDED_TURN = 2.0**-49  # of numbers around 1: what the centre of a ball may be off by, and its radius
 _UNCOUNTED = fact("dimension_unknown")
 
 
 def smooth_push(given: Quantities) -> Smooth | Fact:
-    """The facts, or the reason why there are none."""
+    """Return the facts on smoothness that prepayment needs, or the reason why there are none."""
     rank = _rank(given)
     reason = _missing(given, rank)
     if reason is not None or rank is None:
@@ -315,7 +313,7 @@ def smooth_push(given: Quantities) -> Smooth | Fact:
     factor, share = run.arithmetic.factor, given.shares[1]
     return Smooth(
         center=each(lambda size, m: 1 - size * decay - size * m, eta, middle),
-        radius=each(lambda size, m, h: size * h + _ROUNDED_TURN * (1 + size * (decay + abs(m) + h)), eta, middle, half),
+        radius=each(lambda size, m, h: size * h + _ROUNDED * (1 + size * (decay + abs(m) + h)), eta, middle, half),
         movement=each(lambda size, g, part: up(size * g * part * factor), eta, given.gradient_bound, share),
         decay=each(lambda size: np.minimum(up(size * decay), 1.0), eta),
         rough=each(lambda s: up(s * (factor - 1)), given.sensitivity),
@@ -326,7 +324,7 @@ def smooth_push(given: Quantities) -> Smooth | Fact:
 
 
 def not_smooth(run: Run) -> Fact | None:
-    """Why a step is no smooth map of the iterate before it, or not known to be."""
+    """Return why a step is not known to be a smooth map of the iterate before, or None if it is."""
     if math.isfinite(run.domain.diameter):
         return fact("run_projects")
     if run.prox is not None:
@@ -356,7 +354,7 @@ def _missing(given: Quantities, rank: int | None) -> Fact | None:
 
 
 def hessians(given: Quantities) -> tuple[Floats, Floats, float]:
-    """Between which the Hessian of a batch lies, without decay, and how fast what the record adds or changes may turn."""
+    """Bounds on a batch's Hessian, without decay, and the largest rate at which a record's part may turn."""
     loss, clipped, (least, most) = given.run.loss, given.run.clip is not None, given.shares
     steepest, replaced = max(abs(loss.curvature), loss.smoothness), given.run.adjacency.replaces
     if clipped and not loss.keeps_convexity:
@@ -369,7 +367,7 @@ def hessians(given: Quantities) -> tuple[Floats, Floats, float]:
 
 
 def _rank(given: Quantities) -> int | None:
-    """The record, and another in its place, each seen through its own scores; any other loss through all parameters."""
+    """Number of directions that the push may have: those of the records' scores, or all parameters."""
     model = given.run.loss.model
     directions = None if model is None else model.directions
     records = 2 if given.run.adjacency.replaces else 1

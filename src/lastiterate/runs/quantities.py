@@ -1,4 +1,4 @@
-"""From the units of a run to lengths on the iterate: one function for each quantity that theorems see."""
+"""Lengths on the iterate from the units of a run: one function for each quantity that theorems see."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Quantities:
-    """Of each step of a run, as long as its batches have these sizes.
+    """Quantities of each step of a run whose batches have these sizes.
 
     A contracting proximal map is counted into its own step, and `squeeze` is what it multiplies lengths by. Where a
     neighbour's record contributes nothing, up to `missing` records do.
@@ -61,22 +61,22 @@ class Quantities:
 
     @property
     def at_once(self) -> int:
-        """So many records of a user push together at every step: all of them, where each batch has all records."""
+        """Number of records of a user that one step may use: all of them with full batches, else one."""
         return self.run.user_records if self.run.batches.turns is Turns.EVERY_STEP else 1
 
     @cached_property
     def step_sizes(self) -> Floats:
-        """The iterate's unit over that of a gradient."""
+        """Step size of each step: the unit of the iterate over that of a gradient."""
         return spread("step_size", self.run.step_size, self.run.steps)
 
     @cached_property
     def divisors(self) -> Floats:
-        """What gradient sums are divided by, at least; a number of records."""
+        """Smallest number of records by which gradient sums are divided, per step."""
         return self._of_each("divisor")
 
     @cached_property
     def shares(self) -> tuple[Floats, Floats]:
-        """The least and the greatest that a batch is of what its sum is divided by; numbers without unit.
+        """Least and greatest ratio of a batch's size to the divisor of its gradient sum, without unit.
 
         The neighbour's may have `missing` records less, or, where a record may be added, one more than the run counts; as
         many as a user has, if that is more.
@@ -95,7 +95,7 @@ class Quantities:
 
     @cached_property
     def squeeze(self) -> Floats:
-        """What the proximal map leaves of a length; a number without unit."""
+        """Factor by which the proximal map multiplies lengths, without unit."""
         return each(lambda eta: 1 / (1 + eta * self._modulus), self.step_sizes)
 
     @property
@@ -104,18 +104,18 @@ class Quantities:
 
     @cached_property
     def gradient_change(self) -> Floats | float:
-        """How far the neighbour's record moves the gradient sum of a batch that has it, in the unit of a gradient."""
+        """Distance between the gradient sums of a batch on the two data sets, in the unit of a gradient."""
         of_one = self.exchanged if self.run.adjacency.replaces else self.gradient_bound
         return of_one if self.at_once == 1 else each(lambda change: up(self.at_once * change), of_one)
 
     @cached_property
     def exchanged(self) -> Floats | float:
-        """How far apart the gradients of two records can be, in the unit of a gradient."""
+        """Largest distance between the gradients of two records, in the unit of a gradient."""
         return self._clipped(2.0, self.run.loss.gradient_sensitivity)
 
     @cached_property
     def gradient_bound(self) -> Floats | float:
-        """How long a record's gradient can be, in the unit of a gradient."""
+        """Largest norm of a record's gradient, in the unit of a gradient."""
         return self._clipped(1.0, self.run.loss.gradient_bound)
 
     def _clipped(self, times: float, without: float) -> Floats | float:
@@ -125,7 +125,7 @@ class Quantities:
 
     @property
     def sensitivity(self) -> Floats:
-        """How far a step that sees the record moves the iterate away from the neighbour's; a length."""
+        """Distance by which a step that uses the record moves the iterate away from the neighbour's; a length."""
         return self._moved(self.gradient_change)
 
     @property
@@ -135,14 +135,14 @@ class Quantities:
         return self._moved(batches.sampled_change(self.exchanged, self.gradient_bound, self.sizes, adjacency))
 
     def _moved(self, change: Floats | float) -> Floats:
-        """How far a step moves the iterate for so much of one record's gradient in the sum."""
+        """Return the distance that a step moves the iterate when the gradient sum moves by `change`."""
         more = self._more
         given = self.step_sizes, change, self.squeeze, self.divisors
         return each(lambda eta, c, q, divisor: q * eta * c / divisor * more, *given)
 
     @property
     def _more(self) -> float:
-        """By which rounding lets a sum move farther: in the run as it was computed, and here."""
+        """Factor by which rounding enlarges a move of the gradient sum, in the run and in this computation."""
         return up(self.run.arithmetic.factor, operations=2)
 
     @property
@@ -152,7 +152,7 @@ class Quantities:
 
     @cached_property
     def lipschitz(self) -> Floats:
-        """By which a step may move two iterates apart, before its proximal map; a number without unit."""
+        """Lipschitz constant of a step before its proximal map, without unit."""
         run, clipped = self.run, self.run.clip is not None
         found = each(
             lambda eta, *shares: step_lipschitz(run.loss, clipped, eta, eta * run.decay, shares),
@@ -163,25 +163,25 @@ class Quantities:
 
     @property
     def drift(self) -> Floats:
-        """How far two steps may differ on top of `retain`, whatever the curvature: all gradients opposite; a length."""
+        """Largest difference of two steps on top of `retain`, whatever the curvature: opposite gradients; a length."""
         given, more = (self.step_sizes, self.gradient_bound, self.squeeze, self.shares[1]), self._more
         return each(lambda eta, c, q, share: q * 2 * eta * c * share * more * more, *given)
 
     @property
     def retain(self) -> Floats:
-        """What the l2 term leaves of a distance; a number without unit. Nothing is rounded where nothing is taken away."""
+        """Factor that the l2 term leaves of a distance, without unit; exactly 1 where there is no such term."""
         exact = self.run.decay == self._modulus == 0
         found = each(lambda eta, q: q * np.abs(1 - eta * self.run.decay), self.step_sizes, self.squeeze)
         return found if exact else each(lambda kept: up(kept, operations=3), found)
 
 
-# How far apart one noiseless step can move two iterates: exact Lipschitz constants (the clipped one: errata E2.2).
+# Exact Lipschitz constants of a noiseless step (the clipped one: errata E2.2).
 
 
 def step_lipschitz(
     loss: Loss, clipped: bool, step_sizes: Floats, decay: Floats, shares: tuple[Floats | float, ...]
 ) -> Floats:
-    """The constant of x ↦ (1 − decay)·x − step_size·share·(mean gradient), for the worst share of a full batch."""
+    """Lipschitz constant of x ↦ (1 − decay)·x − step_size·share·(mean gradient), for the worst share."""
     if not math.isfinite(loss.smoothness):
         return np.full_like(step_sizes, np.inf)
     if clipped and not loss.keeps_convexity:
@@ -195,7 +195,7 @@ def step_lipschitz(
 
 
 def _clipped(loss: Loss, step_sizes: Floats, decay: Floats) -> Floats:
-    """(1 − λ)·L_clip(η/(1 − λ)); where the decay turns the iterate round, only the triangle inequality is left."""
+    """Lipschitz constant (1 − λ)·L_clip(η/(1 − λ)); the triangle inequality where decay reverses the iterate."""
     weak = max(-loss.curvature, 0.0)
     shrink = 1 - decay
     turned = np.abs(shrink) + step_sizes * max(weak, loss.smoothness)
@@ -206,7 +206,7 @@ def _clipped(loss: Loss, step_sizes: Floats, decay: Floats) -> Floats:
 
 
 def clipped_constant(weak_convexity: float, smoothness: float, step_sizes: Floats) -> Floats:
-    """The exact Lipschitz constant of x ↦ x − η·clip(∇f(x)) over all f with Hessian in [−weak_convexity, smoothness]."""
+    """Exact Lipschitz constant of x ↦ x − η·clip(∇f(x)) over all f with Hessian in [−weak_convexity, smoothness]."""
     half_gap, half_sum = (smoothness - weak_convexity) / 2, (smoothness + weak_convexity) / 2
     plain = np.maximum(1 + step_sizes * weak_convexity, step_sizes * smoothness - 1)
     # In units of 2/η, so that no square can overflow; outside (0, 1) the gap gives no product: the plain constant is left.
@@ -218,5 +218,5 @@ def clipped_constant(weak_convexity: float, smoothness: float, step_sizes: Float
 
 
 def _rounded_up(constants: Floats) -> Floats:
-    """Two ulps up, and two of the products that were taken from 1; 1 is exact, because it comes from a zero curvature."""
+    """Round up by two ulps, also of products taken from 1; 1 is exact, since it comes from curvature zero."""
     return np.where(constants == 1.0, 1.0, constants * (1 + 2.0**-51) + 2.0**-52)

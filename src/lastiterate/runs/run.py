@@ -163,7 +163,7 @@ class Run:
         return replace(worst, usual=usual)
 
     def _process_of(self, sizes: Sizes) -> Process:
-        """As long as batches have these sizes; what leaves the range of floats is refused, or infinite.
+        """Return the process of the run if its batches have these sizes; what overflows is refused, or infinite.
 
         A smaller last batch makes steps differ, also in runs of more steps than could be stored: there the first epoch
         stands for all.
@@ -186,7 +186,7 @@ class Run:
         return run_html(self)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without what was computed: numbers that are stored once for all steps would come back as many."""
+        """Return the fields without cached values, since numbers stored once for all steps would be pickled in full."""
         return {name: getattr(self, name) for name in self.__dataclass_fields__}
 
     @property
@@ -212,7 +212,7 @@ class Run:
         return self.loss.convex_if(clipped=self.clip is not None)
 
     def with_noise(self, factor: float) -> Run:
-        """The same run with its noise scaled by this factor."""
+        """Return the run with its noise scaled by this factor."""
         return replace(self, noise=self.noise.scaled(checked_number("factor", factor, POSITIVE)))
 
     def first(self, steps: int) -> Run:
@@ -241,7 +241,7 @@ class Run:
         return self.batches.divisor if self.noise.on_sum else self.batches.divisor_of(count)
 
     def reason(self, lipschitz: Floats, sizes: Sizes) -> Fact:
-        """Where the largest Lipschitz constant comes from, in the numbers of the run, for refusals."""
+        """Return the source of the largest Lipschitz constant as a fact, in the numbers of the run."""
         if not math.isfinite(self.loss.smoothness):
             return fact("smoothness_unknown")
         worst = 0 if is_constant(lipschitz) else int(np.argmax(lipschitz))
@@ -284,7 +284,7 @@ class Run:
 
 
 def _length(steps: int | Epochs | None, before: Length | None, per_epoch: int) -> Length:
-    """Of a new run, or of one that was changed in something else: then its passes are kept, if it was described in them."""
+    """Return the length of a run; if only other settings changed, that of `before`, in passes if described so."""
     if steps is not None:
         return length_of(steps, per_epoch)
     if before is None:
@@ -293,7 +293,7 @@ def _length(steps: int | Epochs | None, before: Length | None, per_epoch: int) -
 
 
 def _checked_range(name: str, values: Floats) -> None:
-    """Far outside, products and squares leave the range of floats; any units of length will do."""
+    """Raise an error if values are so far from 1 that their products leave the range of floats."""
     low, high = extremes(values)
     if not _LEAST <= low <= high <= _MOST:
         raise InvalidInput("unit_of_length", field=name, least=_LEAST, most=_MOST, got=f"{low:g} to {high:g}")
@@ -310,11 +310,11 @@ def checked_run(run: Any) -> Run:
     return run
 
 
-# A run as a notebook shows it: in one line, and as a small table.
+# Representations: one line, and a small table.
 
 
 def run_line(run: Run) -> str:
-    """What is usual is left out."""
+    """Return a one-line description of the run that leaves out what is usual."""
     return summary(
         run,
         f"{run.loss.kind} loss",
@@ -331,7 +331,7 @@ def run_html(run: Run) -> str:
 
 
 def run_rows(run: Run) -> list[tuple[str, str]]:
-    """The name of an entry, and what it says."""
+    """Return the rows of a table of the run: the name of an entry, and what it says."""
     clip = "" if run.clip is None else f", clipped at {per_step_shown(run.clip)}"
     decay = f", l2 {run.loss.l2:g}" if run.loss.l2 else ""
     steps = f"{run.steps}" if run.length.epochs is None else f"{run.steps} ({run.length!r})"

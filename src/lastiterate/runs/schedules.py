@@ -24,7 +24,7 @@ _SINE = tuple((-1) ** power / math.factorial(2 * power + 1) for power in range(8
 
 @dataclass(frozen=True, kw_only=True)
 class NamedSchedule(ABC):
-    """`warmup`: so many `unit` at the beginning rise to the first value, in equal steps. `over`: so many steps it spans.
+    """Schedule by name; it rises to its first value in `warmup` units, in equal steps, and spans `over` steps.
 
     Unless said otherwise it spans the run; the first steps of a run have the first numbers of its schedule.
     """
@@ -44,18 +44,18 @@ class NamedSchedule(ABC):
     @property
     @abstractmethod
     def first(self) -> float:
-        """Where the warm-up leads."""
+        """Value at the end of the warm-up."""
 
     @abstractmethod
     def _after(self, steps: Floats, span: int, unit: int) -> Floats:
-        """The values at these steps after the warm-up, of `span` in all; a `unit` has so many steps."""
+        """Return values at these steps after the warm-up, `span` steps in all; a `unit` has this number of steps."""
 
     @abstractmethod
     def scaled(self, factor: float) -> NamedSchedule:
-        """The same with every value multiplied by this factor."""
+        """Return the schedule with every value multiplied by this factor."""
 
     def resolved(self, steps: int, per_epoch: int) -> Scheduled:
-        """One number for each step of a run."""
+        """Return the schedule's numbers for each step of a run."""
         span, unit = self.over or steps, per_epoch if self.unit == EPOCHS else 1
         if steps > min(span, _MOST_STEPS):
             field = "over" if self.over else "steps"
@@ -70,7 +70,7 @@ class NamedSchedule(ABC):
 
     @property
     def plain(self) -> dict[str, Any]:
-        """In files; what is as usual is left out."""
+        """The schedule as files hold it; values that are the default are left out."""
         given = sorted(fields(self), key=lambda one: bool(one.kw_only))  # what a schedule is about comes first
         told = {one.name: _listed(getattr(self, one.name)) for one in given if getattr(self, one.name) != one.default}
         return {"kind": self.kind, **told}
@@ -83,7 +83,7 @@ class NamedSchedule(ABC):
 
 @dataclass(frozen=True)
 class _FromTo(NamedSchedule):
-    """From `start` towards `end`, which the step after the last would have."""
+    """A schedule that goes from `start` to `end`, which the step after the last would have."""
 
     start: float
     end: float = 0.0
@@ -107,7 +107,7 @@ class _FromTo(NamedSchedule):
     @staticmethod
     @abstractmethod
     def _left(passed: Floats) -> Floats:
-        """Of the way from start to end, where so much of the schedule has passed."""
+        """Return the share of the way from start to end that is left when `passed` of the schedule has passed."""
 
 
 @dataclass(frozen=True)
@@ -164,7 +164,7 @@ class Stepwise(NamedSchedule):
 
 
 class Scheduled(tuple[float, ...]):
-    """One number for each step, and the schedule that they come from."""
+    """The numbers of a schedule, one for each step, and the schedule itself."""
 
     schedule: NamedSchedule
     per_epoch: int
@@ -178,7 +178,7 @@ class Scheduled(tuple[float, ...]):
         return Scheduled, (tuple(self), self.schedule, self.per_epoch)
 
     def first_steps(self, steps: int) -> Scheduled:
-        """The first so many, of a schedule that spans as many steps as before."""
+        """Return the numbers of the first `steps` steps; the schedule spans as many steps as before."""
         over = replace(self.schedule, over=self.schedule.over or len(self))
         return self if steps == len(self) else over.resolved(steps, self.per_epoch)
 
@@ -189,7 +189,7 @@ class Scheduled(tuple[float, ...]):
 def cosine(
     start: float, end: float = 0.0, *, warmup: int = 0, unit: str = EPOCHS, over: int | None = None
 ) -> NamedSchedule:
-    """From `start` to `end` along half a wave of the cosine, one number for each step of the run.
+    """Schedule from `start` to `end` along half a wave of the cosine, one number for each step of the run.
 
     During the first `warmup` epochs (or steps: unit="steps") it rises to `start` in equal steps.
     """
@@ -199,7 +199,7 @@ def cosine(
 def linear(
     start: float, end: float = 0.0, *, warmup: int = 0, unit: str = EPOCHS, over: int | None = None
 ) -> NamedSchedule:
-    """From `start` to `end` along a straight line, one number for each step of the run; `warmup` as for `li.cosine`."""
+    """Schedule from `start` to `end` along a line, one number for each step of the run; `warmup` as for `li.cosine`."""
     return Straight(start, end, warmup=warmup, unit=unit, over=over)
 
 

@@ -33,7 +33,7 @@ MOST_DRAWS = 5_000
 
 
 def random_batches(source: np.random.Generator) -> Batches:
-    """1 to 6 batches of about 30 records, the last of an epoch smaller now and then, drawn in any of the usual ways."""
+    """Draw 1 to 6 batches of about 30 records of any usual kind, sometimes with a smaller last one."""
     count, kind = int(source.integers(1, 7)), int(source.integers(6))
     if kind == 0:
         return FullBatch(records=120)
@@ -51,7 +51,7 @@ def random_batches(source: np.random.Generator) -> Batches:
 
 
 def random_process(source: np.random.Generator, batches: Batches, alike: bool, most_steps: int = 60) -> Process:
-    """Steps alike or not, contracting or expanding, bounded or not, in whole epochs or not."""
+    """Draw a process: steps alike or not, contracting or not, bounded or not, in whole epochs or not."""
     steps = int(source.integers(1, source.choice([5, most_steps, most_steps])))
     if source.random() < 0.4 and batches.per_epoch <= most_steps:
         steps = -(-steps // batches.per_epoch) * batches.per_epoch
@@ -75,7 +75,7 @@ def random_process(source: np.random.Generator, batches: Batches, alike: bool, m
 
 
 def with_smaller_last_batch(given: Process, on_sum: bool) -> Process:
-    """The gradient sum of the last batch of each epoch is divided by its own size, or, like its noise, as all others are.
+    """Give each epoch a smaller last batch, divided by its own size or, with noise on the sum, as all others.
 
     Its own size: its records push farther. As all others: there are fewer of them, so that a step contracts less.
     """
@@ -94,7 +94,7 @@ def with_smaller_last_batch(given: Process, on_sum: bool) -> Process:
 
 
 def random_smooth(source: np.random.Generator, given: Process) -> Smooth:
-    """A push that turns slowly, and steps that keep nearly all of what is prepaid; alike where the steps are."""
+    """Draw facts on smoothness: a push that turns slowly, and steps that keep nearly all of what is prepaid."""
     size = 1 if given.constant else len(given)
     radius = np.broadcast_to(source.uniform(0.0, 0.08, size), len(given))
     center = changed_values(given.lipschitz, lambda values: values - radius[: len(values)])
@@ -111,7 +111,7 @@ def random_smooth(source: np.random.Generator, given: Process) -> Smooth:
 
 
 def slowly_growing(source: np.random.Generator) -> Process:
-    """Equal steps that may move iterates apart a little, mostly whole epochs of several batches."""
+    """Draw equal steps that may move iterates apart a little, mostly in whole epochs of several batches."""
     batches: Batches = BATCHES[3] if source.random() < 0.8 else Shuffled(records=30, batch_size=30)
     more = int(source.random() < 0.2)
     steps, factor = batches.per_epoch * int(source.integers(1, 6)) + more, float(source.uniform(1.001, 1.05))
@@ -124,7 +124,7 @@ def slowly_growing(source: np.random.Generator) -> Process:
 
 
 def released_on_the_way(source: np.random.Generator, given: Process) -> Process:
-    """With one to three checkpoints anywhere."""
+    """Return the process with one to three checkpoints at random places."""
     if len(given) == 1:
         return given
     after = source.integers(1, len(given), int(source.integers(1, 4)))
@@ -132,7 +132,7 @@ def released_on_the_way(source: np.random.Generator, given: Process) -> Process:
 
 
 def any_process(source: np.random.Generator) -> Process:
-    """Of any kind; with checkpoints, earlier releases and unknown constants now and then."""
+    """Draw a process of any kind, sometimes with checkpoints, earlier releases or unknown constants."""
     batches = random_batches(source)
     given = random_process(source, batches, alike=bool(source.random() < 0.5))
     if source.random() < 0.03:
@@ -164,7 +164,7 @@ def draws(seed: int) -> Iterator[Process]:
 
 
 def with_updates(seed: int) -> Iterator[Process]:
-    """Processes with momentum, or an average, and without a domain: projections are no linear filters."""
+    """Yield processes with momentum or an average, without a domain: projections are no linear filters."""
     source = np.random.default_rng([seed, 1])
     for given in draws(seed):
         low, wide = float(source.choice([0.0, 0.02])), float(10 ** source.uniform(-3, -0.5))
@@ -173,7 +173,7 @@ def with_updates(seed: int) -> Iterator[Process]:
 
 
 def there_or_not(seed: int) -> Iterator[Process]:
-    """Neighbours without the record; mostly balls and bins, whose batches are of usual size."""
+    """Yield processes whose neighbour lacks the record, mostly with balls and bins."""
     source = np.random.default_rng(seed)
     for _ in range(MOST_DRAWS):
         batches: Batches = BallsAndBins(120, int(source.integers(1, 7)))
@@ -200,7 +200,7 @@ def changed(given: Process, change: Callable[[Floats], Floats], *names: str) -> 
 
 
 def in_other_units(given: Process, factor: float) -> Process:
-    """All lengths on the iterate times this factor."""
+    """Return the process with all lengths on the iterate multiplied by `factor`."""
     scaled = changed(given, lambda values: values * factor, "sensitivity", "noise", "drift", "sampled")
     smooth = given.smooth
     if isinstance(smooth, Smooth):
@@ -217,7 +217,7 @@ def changed_values(values: Floats, change: Callable[[Floats], Floats]) -> Floats
     return change(values)
 
 
-# Processes, straight from their numbers, and the quadratic losses on which they are known exactly.
+# Processes from their numbers, and their exact laws on quadratic losses.
 
 
 def spread(value: Any, steps: int) -> Floats:

@@ -32,7 +32,7 @@ _IN_ORDER = (*BATCHES[:2], Cyclic(records=80, batch_size=30, last="smaller"))
 
 
 def single_step(theorem: Theorem) -> Process | None:
-    """One full batch, or one batch of one, to which the theorem applies: sensitivity/noise is 1/2."""
+    """Return a process of one step that the theorem covers, with sensitivity/noise 1/2, or None."""
     for batches in (FullBatch(records=120), Cyclic(records=30, batch_size=30)):
         for diameter in (math.inf, 0.5):
             for retain in (1.0, 0.6):
@@ -54,7 +54,7 @@ def one_step_is_above_the_gaussian_mechanism(subject: Subject) -> str | None:
 
 
 def lies_above_quadratics(subject: Subject) -> str | None:
-    """Gaussians, computed by hand: full batches and batches in a fixed order, with checkpoints now and then."""
+    """The bound is above that of quadratic losses, computed by hand, for full batches and fixed orders."""
     theorem, seen = subject.theorem, 0
     for given in _quadratics():
         answer = theorem.apply(replace(given, adjacency=theorem.adjacencies[0]))
@@ -65,7 +65,7 @@ def lies_above_quadratics(subject: Subject) -> str | None:
             if not (bound >= exact * (1 - _ROUNDED)).all():
                 worst = int(np.argmin(bound / exact))
                 return (
-                    f"delta = {bound[worst]:.4g} at epsilon = {_AT[worst]:g} for {_said(given)}; quadratic losses have "
+                    f"delta = {bound[worst]:.4g} at epsilon = {_AT[worst]:g} for {_words_for(given)}; quadratic losses have "
                     f"{exact[worst]:.4g} (mu = {mu:.4g})"
                 )
     if not seen:
@@ -74,7 +74,7 @@ def lies_above_quadratics(subject: Subject) -> str | None:
 
 
 def _quadratics() -> Iterator[Process]:
-    """A quadratic has gradients of any size, and needs room."""
+    """Yield processes of quadratic losses, which have no domain and no bound on gradients."""
     source = np.random.default_rng(9)
     for number in range(_QUADRATICS):
         drawn = random_process(source, _IN_ORDER[number % 3], alike=bool(source.random() < 0.5))
@@ -87,14 +87,14 @@ def _quadratics() -> Iterator[Process]:
 
 
 def _scheduled(source: np.random.Generator, fading: bool) -> Process:
-    """Contracting steps that differ widely; or `fading` as fast as they contract, so that none hides another."""
+    """Draw contracting steps that differ widely, or noise that is `fading` as fast as they contract."""
     steps, ratio = int(source.integers(10, 60)), float(source.uniform(0.05, 0.5))
     lipschitz = np.full(steps, source.uniform(0.5, 0.95)) if fading else source.uniform(0.5, 0.95, steps)
     noise = np.cumprod(lipschitz) if fading else 10 ** source.uniform(-1, 1, steps)
     return process(BATCHES[0], steps, ratio * noise, noise, lipschitz)
 
 
-def _said(given: Process) -> str:
+def _words_for(given: Process) -> str:
     return repr(given) + (f" with a release after {given.releases[0]} steps" if given.releases else "")
 
 
@@ -103,12 +103,12 @@ def lies_above_exact_instances(subject: Subject) -> str | None:
 
 
 def lies_above_exact_instances_of_every_kind(subject: Subject) -> str | None:
-    """Steps that differ, smaller last batches, epochs cut short, averages that begin inside one: any two together."""
+    """The bound is above exact laws of unusual runs, any two traits together, such as cut epochs and averages."""
     return _below(subject, subject.varied)
 
 
 def _below(subject: Subject, instances: list[tuple[int, Any]]) -> str | None:
-    """Where the bound is below the exact law of one of these, if it is."""
+    """Describe where the bound is below the exact law of one of the instances, or return None."""
     for seed, instance in subject.in_time(instances):
         answer = subject.theorem.apply(instance.process)
         if isinstance(answer, Guarantee) and (told := beside(answer, instance, f"{instance.process!r}").wrong):
@@ -143,7 +143,7 @@ def lies_above_exact_instances_after_a_release(subject: Subject) -> str | None:
     return f"delta = {bound} at epsilon = {_EPSILONS} for {instance.process!r} (seed {seed}); exactly {least}"
 
 
-# A guarantee beside the exact law of a run in one dimension.
+# Comparison of a guarantee with the exact law of a run in one dimension.
 
 
 EPSILONS = np.append(0.0, np.geomspace(0.003, 8.0, 24))
@@ -151,7 +151,7 @@ ROUNDING = 1e-13  # of sums of a few hundred probabilities
 
 
 class Beside(NamedTuple):
-    """bound − exact δ, without the error of the grid; bound/exact where δ is above 1e-9; where the bound is too small."""
+    """Result of a comparison: bound − exact δ, their ratio where δ is above 1e-9, and where the bound is too small."""
 
     margin: float
     ratio: float
@@ -159,7 +159,7 @@ class Beside(NamedTuple):
 
 
 def beside(answer: Guarantee, instance: Instance | FilteredInstance, name: str) -> Beside:
-    """At two dozen ε."""
+    """Compare the guarantee with the exact law of the instance at two dozen ε."""
     exact, error = instance.chain.delta_with_error(EPSILONS)
     least = np.maximum(exact - error - ROUNDING, 0.0)
     bound, clear = np.asarray(answer.notion.delta(EPSILONS)), exact > 1e-9

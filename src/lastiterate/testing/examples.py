@@ -50,7 +50,7 @@ class Subject:
 
     @property
     def examples(self) -> tuple[Process, ...]:
-        """Those that were given, and then drawn ones."""
+        """Processes that the theorem covers: those given first, then random ones."""
         given = tuple(one for one in self.processes if applies(self.theorem, one))
         drawn = found_examples(self.theorem, self.count) if self.fewer else examples(self.theorem, self.count)
         return _some((*given, *drawn), self.theorem)
@@ -67,7 +67,7 @@ class Subject:
         return list(_some(tuple(varied_instances(self.theorem, self.instances)), self.theorem))
 
     def in_time(self, values: Iterable[Value]) -> Iterator[Value]:
-        """A few of them, and more as long as there is time."""
+        """Yield a few values, and more as long as there is time."""
         end = time.thread_time() + self.seconds
         for number, value in enumerate(values):
             if number >= _A_FEW and time.thread_time() > end:
@@ -85,14 +85,14 @@ def _some(found: tuple[Value, ...], theorem: Theorem) -> tuple[Value, ...]:
 
 
 def draws_for(theorem: Theorem, seed: int) -> Iterator[Process]:
-    """With steps and neighbours that the theorem is about."""
+    """Yield random processes with the updates and neighbours that the theorem is about."""
     if of_filters(theorem):
         return with_updates(seed)
     return draws(seed) if REPLACE_ONE in theorem.adjacencies else there_or_not(seed)
 
 
 def of_filters(theorem: Theorem) -> bool:
-    """Whether it is about momentum and averages, and not about whatever is computed from the noisy gradients."""
+    """Whether the theorem is about momentum and averages in particular, and not about any optimiser."""
     return MOMENTUM in theorem.features and theorem.about is not About.EVERY_ITERATE
 
 
@@ -102,12 +102,12 @@ def applies(theorem: Theorem, given: Process) -> bool:
 
 @lru_cache(maxsize=100)
 def found_examples(theorem: Theorem, count: int, seed: int = 3) -> tuple[Process, ...]:
-    """Processes to which the theorem applies, up to so many."""
+    """Return up to `count` random processes that the theorem covers."""
     return tuple(islice((given for given in draws_for(theorem, seed) if applies(theorem, given)), count))
 
 
 def examples(theorem: Theorem, count: int, seed: int = 3) -> tuple[Process, ...]:
-    """So many."""
+    """Return `count` random processes that the theorem covers; raise NothingToTry if there are fewer."""
     found = found_examples(theorem, count, seed)
     if len(found) < count:
         raise NothingToTry(f"{theorem.name} applies to {len(found)} of {MOST_DRAWS} processes")
@@ -116,7 +116,7 @@ def examples(theorem: Theorem, count: int, seed: int = 3) -> tuple[Process, ...]
 
 @lru_cache(maxsize=1000)
 def _drawn_instance(seed: int, adjacency: Adjacency, most_steps: int, drawn: Any) -> Any:
-    """Theorems share those that apply to several: an exact law takes longer than a bound."""
+    """Return the instance of a seed, cached since an exact law takes longer than a bound."""
     source = np.random.default_rng(seed)
     if drawn is random_instance:
         return drawn(source, most_steps, adjacency)
@@ -130,7 +130,7 @@ def _drawn_instance(seed: int, adjacency: Adjacency, most_steps: int, drawn: Any
 def found_instances(
     theorem: Theorem, count: int, adjacency: Adjacency = REPLACE_ONE, small: bool = False
 ) -> list[tuple[int, Any]]:
-    """Exact one-dimensional runs to which the theorem applies, with their seeds, up to so many."""
+    """Return up to `count` exact instances that the theorem covers, with their seeds."""
     drawn: Any = random_filtered
     if not of_filters(theorem):
         drawn = random_instance if REPLACE_ONE in theorem.adjacencies else own_place_instance
@@ -149,7 +149,7 @@ def found_instances(
 def instances(
     theorem: Theorem, count: int, adjacency: Adjacency = REPLACE_ONE, small: bool = False
 ) -> list[tuple[int, Any]]:
-    """So many."""
+    """Return `count` exact instances that the theorem covers; raise NothingToTry if there are fewer."""
     found = found_instances(theorem, count, adjacency, small)
     if len(found) < count:
         raise NothingToTry(f"{theorem.name} applies to {len(found)} instances only")
@@ -157,7 +157,7 @@ def instances(
 
 
 def traits(given: Process) -> frozenset[str]:
-    """What a process has that others have not: of two of these together a mistake is seen only where both are."""
+    """Unusual traits of a process; some mistakes show only where two of them meet."""
     batches, update = given.batches, given.update
     every = batches.per_epoch if batches.passes else 1
     begins = update.released.begins(len(given))
@@ -181,7 +181,7 @@ def traits(given: Process) -> frozenset[str]:
 
 @lru_cache(maxsize=100)
 def varied_instances(theorem: Theorem, count: int) -> list[tuple[int, Any]]:
-    """Exact runs that differ as much as may be: each is the one that shows the most pairs of traits not seen before."""
+    """Return instances that differ as much as possible: each adds the most pairs of traits not seen before."""
     pool: list[tuple[int, Any]] = []
     for seed in range(90_000, 90_000 + _MOST_LOOKED_AT):
         source = np.random.default_rng(seed)
@@ -207,11 +207,11 @@ def varied_instances(theorem: Theorem, count: int) -> list[tuple[int, Any]]:
 
 @lru_cache(maxsize=100)
 def answer_about(theorem: Theorem, given: Process) -> Guarantee | Inapplicable:
-    """What it says of this very process: every law asks about the same examples, and beside them about others."""
+    """Apply the theorem to the process, once: all laws ask about the same examples."""
     return theorem.apply(given)
 
 
 def epsilon(theorem: Theorem, given: Process, delta: float = 1e-5) -> float:
-    """∞ where the theorem says nothing."""
+    """Return the theorem's ε, or ∞ if it refuses."""
     answer = answer_about(theorem, given)
     return answer.epsilon(delta) if isinstance(answer, Guarantee) else math.inf

@@ -62,7 +62,7 @@ def is_cited(subject: Subject) -> str | None:
 
 
 def earlier_release_counts_whole_and_once(subject: Subject) -> str | None:
-    """More than either alone, not more than both added up, and more for more."""
+    """With an earlier release, ε is at least that of either part, at most their sum, and grows with it."""
     theorem, slack, before = subject.theorem, subject.tolerance, GaussianDP(BEFORE)
     given = min(subject.examples, key=len)
     answer = answer_about(theorem, given)
@@ -99,7 +99,7 @@ Change = Callable[[Process], Process | None]
 
 
 def _never_smaller(subject: Subject, worse: Change, what: str) -> str | None:
-    """For each example: what is worse does not come out smaller."""
+    """Describe an example whose ε falls when it is changed for the worse, or return None."""
 
     def broken() -> Iterator[str]:
         for given in subject.examples:
@@ -114,7 +114,7 @@ def _never_smaller(subject: Subject, worse: Change, what: str) -> str | None:
 
 
 def more_noise_never_hurts(subject: Subject) -> str | None:
-    """Where a run with more noise is outside the assumptions, nothing is claimed of it."""
+    """ε does not grow with the noise; a run that leaves the assumptions with more noise is no counterexample."""
 
     def broken() -> Iterator[str]:
         for given in subject.examples:
@@ -134,13 +134,13 @@ def a_wider_domain_never_helps(subject: Subject) -> str | None:
 
 
 def _more_steps(given: Process) -> int:
-    """Whole epochs, where there are epochs: a run that ends within one hides its last records less."""
+    """Number of steps rounded up to whole epochs: a run that ends within one hides its last records less."""
     every = given.batches.per_epoch if isinstance(given.batches, Cyclic | Shuffled) else 1
     return -(-len(given) // every) * every
 
 
 def more_steps_never_help(subject: Subject) -> str | None:
-    """About twice as many, each like the first; where the longer run is outside the assumptions nothing is claimed.
+    """ε does not fall with twice as many equal steps; a longer run outside the assumptions is no counterexample.
 
     Noise before the first turn helps, too, where it counts: there whole epochs are compared.
     """
@@ -160,7 +160,7 @@ def more_steps_never_help(subject: Subject) -> str | None:
 
 
 def all_iterates_cost_the_same_in_any_order_of_epochs(subject: Subject) -> str | None:
-    """Where every iterate is released, epochs compose: with a schedule turned round, by whole epochs, nothing changes."""
+    """If every iterate is released, epochs compose: reversing the order of whole epochs changes nothing."""
     if subject.theorem.about is not About.EVERY_ITERATE:
         return None
 
@@ -175,7 +175,7 @@ def all_iterates_cost_the_same_in_any_order_of_epochs(subject: Subject) -> str |
 
 
 def _epochs_turned_round(given: Process) -> Process:
-    """The last whole epoch first; what is left of one at the end stays there. On random batches each step is an epoch."""
+    """Return the process with its whole epochs in reverse order; the rest of an epoch stays at the end."""
     every = given.batches.per_epoch if given.batches.passes else 1
     whole = len(given) // every * every
     places = np.arange(whole).reshape(-1, every)[::-1].ravel()
@@ -210,7 +210,7 @@ def a_record_seen_more_often_is_not_better_hidden(subject: Subject) -> str | Non
 
 
 def its_profile_falls_and_its_epsilon_belongs_to_it(subject: Subject) -> str | None:
-    """What is searched is searched once for an epsilon and once for its delta, so that they agree up to the tolerance."""
+    """δ(ε) falls, and δ at the ε found for a δ is that δ, up to the tolerance of a search."""
     most = DELTA * (1 + max(1e-6, subject.tolerance))
 
     def broken() -> Iterator[str]:
@@ -236,7 +236,7 @@ def first_two_failures(theorem: Theorem, given: Process) -> list[Assumption]:
 
 
 def refused_as_it_should_be(theorem: Theorem, given: Process) -> str | None:
-    """Of a process in which one assumption fails, and nothing else is wrong."""
+    """Describe what is wrong with the refusal of a process in which exactly one assumption fails, or return None."""
     answer = theorem.apply(given)
     if not isinstance(answer, Inapplicable):
         return f"it does not refuse {given!r}"
@@ -245,7 +245,7 @@ def refused_as_it_should_be(theorem: Theorem, given: Process) -> str | None:
 
 
 def it_refuses_where_an_assumption_fails(subject: Subject) -> str | None:
-    """Wherever one fails alone, in as many draws as it takes to see most of them."""
+    """A theorem refuses wherever one assumption fails alone, over as many draws as show most of them."""
     theorem = subject.theorem
     sought = set(theorem.assumptions)
     for given in islice(draws_for(theorem, 12), _REFUSED):
@@ -281,7 +281,7 @@ LAWS = (
 )
 
 
-# A theorem of one's own, put under every law of the catalogue.
+# Theorems of one's own under every law of the catalogue.
 
 
 _EXAMPLES, _INSTANCES, _SECONDS = 8, 60, 8.0
@@ -293,7 +293,7 @@ class LawBroken(LastIterateError, AssertionError):
 
 @dataclass(frozen=True)
 class CheckedTheorem:
-    """What was found out: `laws` that hold wherever they were tried, `untried` ones for which no run was found."""
+    """Result of the laws: `laws` hold wherever they were tried; for `untried` ones no run was found."""
 
     theorem: Theorem
     laws: tuple[str, ...]
@@ -330,7 +330,7 @@ def check_theorem(theorem: Theorem, *, runs: Iterable[Run] = (), tolerance: floa
 
 
 def _obeyed(law: TheoremLaw, subject: Subject) -> bool:
-    """Whether it was tried; an error where it is broken."""
+    """Whether a law was tried; raise LawBroken if it does not hold."""
     name: Any = subject.theorem.name
     try:
         told = law.broken(subject)

@@ -78,7 +78,7 @@ _ADJACENCIES = {"replace one": REPLACE_ONE, "zero out": ZERO_OUT, "add or remove
 
 
 def _each(name: str, *values: str) -> list[tuple[str, str]]:
-    """These values of a feature; all but the usual one by default."""
+    """Return (name, value) for these values of a feature; by default for all but the usual one."""
     return [(name, value) for value in values or FEATURES[name][1:]]
 
 
@@ -197,7 +197,7 @@ def drawn(features: Features, source: Source) -> Case:
 
 
 def _given(values: Any) -> Any:
-    """One number, or one per step."""
+    """Return a float, or a tuple with one number per step."""
     return tuple(values.tolist()) if np.ndim(values) else float(values)
 
 
@@ -383,7 +383,7 @@ class ComparedBound:
 
 
 def compared(case: Case, theorems: Sequence[Theorem], deltas: Sequence[float] = DELTAS) -> list[ComparedBound]:
-    """Every theorem that accepts the run, and `account` itself, beside the exact law in both orders."""
+    """Compare every theorem that accepts the run, and `account` itself, with the exact law in both orders."""
     law, small, found = case.small.law, case.small, []
     try:
         report = account_by(theorems, small.run, DELTA, small.releases, case.group)

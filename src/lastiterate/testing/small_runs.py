@@ -123,14 +123,14 @@ class SmallRun:
 
     @cached_property
     def stretches(self) -> list[Stretch]:
-        """Independent of each other; others whose gradient is 0 are not counted where no divisor counts them."""
+        """Independent distributions of batches; others without gradient count only where a divisor counts them."""
         found = _stretches(self.run.batches, self.run.steps, self.user, self.others)
         if self.other != Gradient() or self.run.batches.kind not in ("poisson", "balls_and_bins"):
             return found
         return [_added((tuple((k, 0) for k, _ in one), p) for one, p in patterns.items()) for patterns in found]
 
     def _with_beforehand(self, cells: Masses) -> Masses:
-        """Beside an independent Gaussian mechanism whose means differ by prior_mu for each record."""
+        """Return cell masses together with an independent Gaussian mechanism of mu `prior_mu` per record."""
         mu = self.run.prior_mu * len(self.user)
         if mu == 0:
             return cells
@@ -143,7 +143,7 @@ def _at(value: Any, step: int) -> float:
 
 
 def _plain(run: Run) -> bool:
-    """Whether x ← x − step_size·(noisy gradient); an optimiser that is known by its name only may do that as well."""
+    """Whether steps are x ← x − step_size·(noisy gradient), as an optimiser known only by its name may do."""
     return run.optimizer.kind == "other" or getattr(run.optimizer, "momentum", 1) == 0
 
 
@@ -181,7 +181,7 @@ def _divisor(run: Run, size: int) -> float:
 
 
 def _noise(run: Run, step: int) -> float:
-    """Its standard deviation on the iterate of a plain step, as the update is written."""
+    """Standard deviation of the noise on the iterate of a plain step, by the update as it is written."""
     noise, size = run.noise, _at(run.step_size, step)
     given: Any = noise
     match noise.kind:
@@ -197,7 +197,7 @@ def _noise(run: Run, step: int) -> float:
 
 
 def _stretches(batches: Any, steps: int, user: tuple[int, ...], others: int) -> list[Stretch]:
-    """The batches of each epoch; of each step, where they are drawn afresh; of all steps, where the order stays."""
+    """Distribution of the batches of each epoch, of each step if drawn afresh, or of all steps in one order."""
     count, kind = len(user), batches.kind
     if kind == "full":
         return [{((count, others),) * steps: 1.0}]
@@ -231,7 +231,7 @@ def _counted(user: tuple[int, ...], others: tuple[int, ...], places: int) -> Pat
 
 
 def _epochs(patterns: list[Pattern], every: int, steps: int) -> list[Stretch]:
-    """Equally likely patterns, new in each epoch, of which the last may be cut short."""
+    """Distributions of each epoch's pattern, equally likely; the last epoch may be cut short."""
     lengths = [every] * (steps // every) + [steps % every] * (steps % every > 0)
     return [_added((one[:length], 1 / len(patterns)) for one in patterns) for length in lengths]
 
@@ -300,7 +300,7 @@ def components(small: SmallRun, mine: Gradient) -> Iterator[tuple[float, Floats]
 
 
 def _gaussian_cells(small: SmallRun) -> Iterator[Masses]:
-    """In one dimension, in a plane, or along directions."""
+    """Yield cell masses of both Gaussian mixtures: in one dimension, in a plane, or along directions."""
     mixtures = [list(components(small, mine)) for mine in (small.record, small.neighbour)]
     shares = np.array([share for share, _ in mixtures[0]])
     sides = [np.array([rows for _, rows in mixture]) for mixture in mixtures]
@@ -316,7 +316,7 @@ def _gaussian_cells(small: SmallRun) -> Iterator[Masses]:
 
 
 def _on_a_line(shares: Floats, one: Floats, two: Floats) -> Masses:
-    """Of mixtures; rows are a mean and coefficients of noises."""
+    """Cell masses of two Gaussian mixtures on a line; rows are a mean and the coefficients of the noises."""
     both = np.concatenate([one, two])
     spread = np.linalg.norm(both[:, 1:], axis=1)
     cells = 5000 if len(both) <= 100 else 1500
@@ -351,7 +351,7 @@ def _in_a_plane(shares: Floats, one: Floats, two: Floats) -> Masses | None:
 
 
 def _directions(shares: Floats, one: Floats, two: Floats) -> list[Floats]:
-    """Along which means lie farthest apart, measured by their spread: of the likeliest batches, and on average."""
+    """Directions in which the means lie farthest apart relative to their spread."""
     gaps = one[:, :, 0] - two[:, :, 0]
     likely = np.argsort(-shares * np.linalg.norm(gaps, axis=1))[:5]
     asked = [(gaps[place], one[place, :, 1:]) for place in likely] + [(shares @ gaps, one[likely[0], :, 1:])]
@@ -378,10 +378,10 @@ class DensityChain:
         """The probabilities of cells of the last iterate, and of the checkpoint if there is one, on both data sets."""
         if not self.small.one_dimensional:
             raise NoExactLaw("steps that are not affine, with a state of several dimensions")
-        one, two = (self._carried(mine) for mine in (self.small.record, self.small.neighbour))
+        one, two = (self._cell_masses(mine) for mine in (self.small.record, self.small.neighbour))
         return one, two
 
-    def _carried(self, mine: Gradient) -> Floats:
+    def _cell_masses(self, mine: Gradient) -> Floats:
         state, step = np.ones((1, 1)), 0
         kernel = lru_cache(maxsize=256)(lambda step, batch: self._kernel(step, batch, mine))
         for patterns in self.small.stretches:
@@ -397,7 +397,7 @@ class DensityChain:
         return np.asarray(state).ravel()
 
     def _kernel(self, step: int, batch: Batch, mine: Gradient) -> Floats:
-        """From the nodes after the step before to those of this one; to cells after the last one."""
+        """Weights that carry the law from the nodes before a step to those after it, or to cells after the last."""
         x, size, spread = self._iterates(step), _at(self.small.run.step_size, step), _noise(self.small.run, step)
         center = x - size * self.small.mean_gradient(step, x, 1.0, batch, mine)
         if step + 1 < self.small.run.steps:
@@ -420,7 +420,7 @@ class DensityChain:
         return np.clip(soft, -_radius(self.small.run), _radius(self.small.run))
 
     def _cell(self, step: int) -> NDArray[np.intp]:
-        """The number of the cell of each interval between edges: those that are mapped to one point are one cell."""
+        """Index of the cell of each interval between edges; intervals that map to one point share a cell."""
         edges = self.edges[step]
         return np.unique(self._mapped(step, (edges[1:] + edges[:-1]) / 2), return_inverse=True)[1]
 
@@ -431,7 +431,7 @@ class DensityChain:
 
     @cached_property
     def edges(self) -> list[Floats]:
-        """Of the panels after each step, and of fine intervals after the last."""
+        """Edges of the panels after each step, and of the fine intervals after the last step."""
         small, run, found = self.small, self.small.run, []
         seen = [list(zip(*patterns, strict=True)) for patterns in small.stretches]
         batches = [set(at_step) for stretch in seen for at_step in stretch]
@@ -456,14 +456,14 @@ class DensityChain:
         return found
 
     def _resolution(self, step: int, batches: set[Batch]) -> float:
-        """How far an iterate moves for the next one to move by its standard deviation, at least."""
+        """Smallest distance by which an iterate moves for the next one to move by its standard deviation."""
         small, run, size = self.small, self.small.run, _at(self.small.run.step_size, step)
         steepest = max(abs(one.slope) + abs(one.base) for one in (small.record, small.neighbour, small.other))
         share = max(sum(one) / _divisor(run, sum(one)) for one in batches)
         return _noise(run, step) / (1 + size * (steepest * share + run.loss.l2 + run.weight_decay))
 
     def _kinks(self, step: int) -> list[float]:
-        """Where the proximal map, the projection or the gradients of the next step are not smooth."""
+        """Places where the proximal map, the projection or the gradients of the next step are not smooth."""
         small, size, (first, second) = self.small, _at(self.small.run.step_size, step), _terms(self.small.run)
         radius, threshold = _radius(small.run), size * first
         points = [radius, -radius] if math.isfinite(radius) else []

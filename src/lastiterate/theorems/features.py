@@ -28,7 +28,7 @@ from lastiterate.runs.process import Process
 class Assumption:
     """What a theorem needs. `failure` returns None if a process has it, else a fact with the numbers that are wrong.
 
-    `code` names the assumption, and `report/english_refusals.py` has its words. Theorems outside the library state theirs in
+    `code` names the assumption, and `report/english/refusals.py` has its words. Theorems outside the library state theirs in
     their own words: `Assumption.own(statement, failure)`.
     """
 
@@ -54,7 +54,7 @@ class Assumption:
     @property
     def statement(self) -> str:
         """What the theorem needs of a run, in words."""
-        from lastiterate.report.english_refusals import statement
+        from lastiterate.report.english.refusals import statement
 
         return self.text or statement(self.code)
 
@@ -75,7 +75,7 @@ class Feature(Assumption):
     @property
     def name(self) -> str:
         """What tables call it."""
-        from lastiterate.report.english_refusals import name
+        from lastiterate.report.english.refusals import name
 
         return name(self.code)
 

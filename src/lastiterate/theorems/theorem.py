@@ -258,14 +258,14 @@ class Inapplicable:
     @property
     def sentences(self) -> tuple[str, ...]:
         """The reasons in words: all that the run lacks in one sentence, then each of the others."""
-        from lastiterate.report.english_refusals import sentences
+        from lastiterate.report.english.refusals import sentences
 
         return sentences(self.reasons)
 
     @property
     def because(self) -> str:
         """The reasons as one text, without the last full stop."""
-        from lastiterate.report.english_refusals import one_text
+        from lastiterate.report.english.refusals import one_text
 
         return one_text(self.reasons)
 

@@ -28,7 +28,7 @@ _TINY = 1e-300
 
 
 def agreeing(network: Network, inputs: Any, targets: Any, most: float) -> Gradients:
-    """Gradients of this network that are what autograd says of single records, the quickest that are."""
+    """Return the quickest gradients of this network that agree with autograd on single records."""
     some = _at(_some_places(inputs, targets), inputs, targets)
     _check_separate(network, *some, torch.arange(count_of(some)))
     ways = (LayerByLayer, ByVmap, OneByOne)
@@ -47,7 +47,7 @@ def _if_agreeing(way: type[Gradients], network: Network, records: tuple[Any, Any
 
 
 def check_agreement(gradients: Gradients, inputs: Any, targets: Any, most: float) -> None:
-    """An error if the gradients of some of these records are not what autograd says of each alone.
+    """Raise an error if the gradients of some records differ from those of autograd for each alone.
 
     Layer by layer, the next pass will be looked at, too. Where something is dropped in it, losses say nothing there: then
     there is a pass for that alone.
@@ -55,7 +55,7 @@ def check_agreement(gradients: Gradients, inputs: Any, targets: Any, most: float
     dropout = WithoutDropout()
     if not _some_agree(gradients, inputs, targets, most, dropout):
         raise NotByRecord("model_mixes_records", field="model")
-    if isinstance(gradients, LayerByLayer) and not dropout.met:
+    if isinstance(gradients, LayerByLayer) and not dropout.applied:
         gradients.look = partial(_check_seen, gradients.network)
     else:
         _check_among_all(gradients, inputs, targets)
@@ -71,7 +71,7 @@ def _check_seen(network: Network, inputs: Any, targets: Any, losses: Any, output
 
 
 def _check_among_all(gradients: Gradients, inputs: Any, targets: Any) -> None:
-    """By vmap, no record is ever computed beside another. Where dropout hides something, also in training mode."""
+    """Check that a record's loss and gradient do not depend on the others; vmap keeps records apart by construction."""
     if not isinstance(gradients, LayerByLayer):
         return
     network, places = gradients.network, _some_places(inputs, targets)
@@ -80,12 +80,12 @@ def _check_among_all(gradients: Gradients, inputs: Any, targets: Any) -> None:
         alone = _losses_alone(network, *_at(places, inputs, targets)).detach()
     network.check_buffers()
     _check_alike(network, together, alone)
-    if reached or (dropout.met and gradients.among_all(inputs, targets, places)[1]):
+    if reached or (dropout.applied and gradients.among_all(inputs, targets, places)[1]):
         raise NotByRecord("model_mixes_records", field="model")
 
 
 def _some_places(inputs: Any, targets: Any) -> Any:
-    """Nobody knows which: a model could treat the first records of a batch in its own way."""
+    """Draw some places unpredictably: a model could treat the first records of a batch in its own way."""
     count = count_of((inputs, targets))
     return torch.tensor(secrets.SystemRandom().sample(range(count), min(count, _RECORDS)))
 
@@ -95,7 +95,7 @@ def _at(places: Any, inputs: Any, targets: Any) -> tuple[Any, Any]:
 
 
 def _check_separate(network: Network, inputs: Any, targets: Any, places: Any) -> None:
-    """The loss of each of these records is the same whatever else is in its batch: nothing, or all the others."""
+    """Raise an error if the loss of a record depends on what else is in its batch."""
     with WithoutDropout(), torch.no_grad():
         try:
             together = network.losses(inputs, targets)[places]
@@ -121,7 +121,7 @@ def tolerance_of(network: Network) -> float:
 
 
 def _some_agree(gradients: Gradients, inputs: Any, targets: Any, most: float, dropout: WithoutDropout) -> bool:
-    """Some of these records. Where they do not, rounding may have switched a rectifier: on in a batch, off alone.
+    """Whether some records agree; if not, rounding may have switched a rectifier: on in a batch, off alone.
 
     What mixes records does so in any precision, and whichever they are: the same ones have to agree in double precision,
     where such a switch is a thousand million times rarer, and others as they are.
@@ -135,7 +135,7 @@ def _some_agree(gradients: Gradients, inputs: Any, targets: Any, most: float, dr
 
 
 def _other_places(inputs: Any, targets: Any) -> list[Any]:
-    """Records to look at besides, at least two at once: other ones, or all but one of a few. Of two, none are left."""
+    """Places of further records, at least two at once: others, or all but one of a few; none if there are two."""
     count = count_of((inputs, targets))
     if count > _RECORDS:
         return [_some_places(inputs, targets)]
@@ -144,7 +144,7 @@ def _other_places(inputs: Any, targets: Any) -> list[Any]:
 
 
 def _agree_in_doubles(gradients: Gradients, inputs: Any, targets: Any, most: float) -> bool:
-    """Not where the model cannot be computed in double precision, or was."""
+    """Whether gradients agree in double precision; False if the model cannot be computed in it, or already was."""
     if gradients.network.dtype == torch.float64:
         return False
     with contextlib.suppress(RuntimeError, TypeError, ValueError):
@@ -155,7 +155,7 @@ def _agree_in_doubles(gradients: Gradients, inputs: Any, targets: Any, most: flo
 
 
 def _agree(gradients: Gradients, inputs: Any, targets: Any, most: float, dropout: WithoutDropout) -> bool:
-    """Cut so short that every one is: where all were shorter than the clip, nothing would tell what is clipped as one.
+    """Whether gradients agree when clipped so short that each is: otherwise joint clipping would not show.
 
     What the records should have added is subtracted first. How short that is, is known when all of them were seen: where one
     is shorter still, it is computed again, since no two of them are held in memory.
@@ -179,20 +179,20 @@ def _agree(gradients: Gradients, inputs: Any, targets: Any, most: float, dropout
 
 
 def _shorter(most: float, norms: list[float], tolerance: float) -> float:
-    """Half of the shortest; but not so short that what is left is rounding."""
+    """Return half of the shortest norm, but no clip so short that only rounding is left."""
     least = min([one / 2 for one in norms if one > 0], default=most)
     return min(most, max(least, min(1.0, _FEW * tolerance) * most if math.isfinite(most) else least))
 
 
 def _subtract_direction(rows: tuple[Any, ...], totals: dict[str, Any]) -> float:
-    """A record's gradient, cut or stretched to norm 1; its norm."""
+    """Subtract a record's gradient, scaled to norm 1, from the totals, and return its norm."""
     norm = _norm(rows)
     _subtract(rows, totals, 1 / max(norm, _TINY))
     return norm
 
 
 def _subtract(rows: tuple[Any, ...], totals: dict[str, Any], kept: float) -> None:
-    """So much of a record's gradient."""
+    """Subtract the share `kept` of a record's gradient from the totals."""
     for total, row in zip(totals.values(), rows, strict=True):
         if row is not None:
             for some, part in zip(_numbers(total), _numbers(row), strict=True):
@@ -200,17 +200,17 @@ def _subtract(rows: tuple[Any, ...], totals: dict[str, Any], kept: float) -> Non
 
 
 def _alone(network: Network, record: tuple[Any, Any]) -> tuple[Any, ...]:
-    """By autograd, from the loss of this record alone."""
+    """Gradient of this record's loss alone, by autograd."""
     with WithoutDropout():
         return torch.autograd.grad(network.losses(*record).sum(), list(network.parameters.values()), allow_unused=True)
 
 
 def _norm(rows: tuple[Any, ...]) -> float:
-    """In double precision."""
+    """Norm of a gradient in double precision."""
     parts = (part for row in rows if row is not None for part in _numbers(row))
     return math.hypot(*(float(torch.linalg.vector_norm(part, dtype=torch.float64)) for part in parts))
 
 
 def _numbers(tensor: Any) -> tuple[Any, ...]:
-    """So few at a time that their doubles take little memory."""
+    """Split a tensor into parts so small that their doubles take little memory."""
     return tuple(tensor.reshape(-1).split(_NUMBERS_AT_ONCE))

@@ -41,7 +41,7 @@ _UNREADABLE = (RuntimeError, ValueError, TypeError, LookupError, AttributeError,
 
 @dataclass(frozen=True, eq=False)
 class NetworkState:
-    """Where a training stands: after `step` steps, with what will be released and what random numbers need.
+    """State of a training after `step` steps: the weights, what will be released, and the random numbers' state.
 
     `memory`: what the run's own optimiser remembers, and averages; `optimizer`, `scheduler`: the states of torch.optim's;
     `book`: what was released on the way, in a loop of the user's own.
@@ -59,7 +59,7 @@ class NetworkState:
 
     @property
     def arrays(self) -> tuple[Any, ...]:
-        """All that are like the weights."""
+        """All arrays of the shape of the weights."""
         return self.weights, *self.memory, *self.released
 
 
@@ -69,7 +69,7 @@ _FIELDS = {"identity", "key", "data", *_OF_STATE}
 
 @dataclass(frozen=True, eq=False)
 class NetworkFile:
-    """States of the training with this identity, as far as it `allows` them; `data` tells its records apart, by a key."""
+    """Files of the states of a training with this identity, if it `allows` them; `data` identifies its records."""
 
     identity: str
     device: Any
@@ -81,7 +81,7 @@ class NetworkFile:
         key = secrets.token_hex(32)
         return {"key": key, "data": self.data(key)}
 
-    def encoded(self, state: NetworkState) -> bytes:
+    def encode(self, state: NetworkState) -> bytes:
         if not all(bool(one.isfinite().all()) for one in (state.weights, *state.memory)):
             return b""
         told = {name: getattr(state, name) for name in _OF_STATE} | {"identity": self.identity} | self._keyed
@@ -91,9 +91,9 @@ class NetworkFile:
         return _FORMAT + hashlib.sha256(file.getvalue()).digest() + file.getvalue()
 
     def read(self, path: Path) -> NetworkState:
-        return self.decoded(path.read_bytes() if path.is_file() else b"")
+        return self.decode(path.read_bytes() if path.is_file() else b"")
 
-    def decoded(self, content: bytes) -> NetworkState:
+    def decode(self, content: bytes) -> NetworkState:
         begin = len(_FORMAT) + _DIGEST
         body = content[begin:]
         if not content.startswith(_FORMAT) or hashlib.sha256(body).digest() != content[len(_FORMAT) : begin]:
@@ -128,7 +128,7 @@ class NetworkFile:
 
 @contextlib.contextmanager
 def restored_on_failure(network: Network, *with_states: Any) -> Iterator[None]:
-    """Whoever begins again after a training that failed begins where that one did, and not with a hidden iterate."""
+    """Restore the weights and states if a training fails, so that no hidden iterate is left in the model."""
     parameters = {name: one.detach().clone() for name, one in network.parameters.items()}
     states = [(one, copy.deepcopy(one.state_dict())) for one in with_states if one is not None]
     try:
@@ -142,13 +142,13 @@ def restored_on_failure(network: Network, *with_states: Any) -> Iterator[None]:
         raise
 
 
-# What tells a training of a network from another: for the file that it is resumed from.
+# Identity of a training, for the file that it is resumed from.
 
 
 def training_identity(
     run: Run, places: tuple[int, ...], network: Network, records: int, optimizer: Any, seed: int | None
 ) -> str:
-    """The run, the model and its numbers, the loss, the number of records."""
+    """Return an identity made of the run, the model and its numbers, the loss and the number of records."""
     module = network.module
     told = [
         run_to_dict(run),
@@ -161,7 +161,7 @@ def training_identity(
 
 
 def can_be(run: Run, places: tuple[int, ...], size: int, state: NetworkState) -> bool:
-    """Whether a training of this run, with so many parameters, can be where the state says."""
+    """Whether a state is one that a training of this run with `size` parameters can reach."""
     shuffled = run.batches.shuffled and state.step > 0
     return (
         0 <= state.step <= run.steps
@@ -176,7 +176,7 @@ def _digest(tensor: Any) -> str:
     return hashlib.sha256(held.numpy().tobytes()).hexdigest()
 
 
-# What tells the records of a training from others, for the file that it is resumed from, and for nobody else.
+# Identity of the records, for the file that a training is resumed from, and for nobody else.
 #
 # By a key that lies in the same secret file: without the file nothing can be compared with it.
 
@@ -185,7 +185,7 @@ _RECORDS = 64  # are compared where reading all would take as long as an epoch
 
 
 def data_identity(dataset: Any, key: str) -> str:
-    """Of all tensors of a TensorDataset; else of some records, chosen by the key, as far as they are twice the same.
+    """Return an identity of the data: all tensors of a TensorDataset, or some records chosen by the key.
 
     A data set may say itself what tells it from others, by a method `checkpoint_identity`.
     """
@@ -208,12 +208,12 @@ def _tensor_identity(tensor: Any) -> list[Any]:
 
 
 def _record_identity(dataset: Any, place: int) -> str | None:
-    """Nothing where chance changes a record whenever it is read."""
+    """Return a fingerprint of a record, or None if it differs from one reading to the next."""
     first, again = fingerprint(dataset[place]), fingerprint(dataset[place])
     return first if first == again else None
 
 
-# What leaves a training before its end: checkpoints that are charged, files that stay inside, and what nothing covers.
+# Releases during a training: charged checkpoints, files kept inside, and leaks.
 
 
 _PARTS = ("charged", "inside", "uncharged")
@@ -221,7 +221,7 @@ _PARTS = ("charged", "inside", "uncharged")
 
 @dataclass(frozen=True)
 class ReleaseEntry:
-    """After `step` steps, `what` was written, shown or logged."""
+    """A release: after `step` steps, `what` was written, shown or logged."""
 
     step: int
     what: str
@@ -241,16 +241,16 @@ class Releases:
         self.written: Callable[[], None] | None = None
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Releases) and self.told() == other.told()
+        return isinstance(other, Releases) and self.entries() == other.entries()
 
     __hash__ = None  # type: ignore[assignment]
 
-    def told(self) -> tuple[tuple[str, int, str], ...]:
-        """As a file could hold it."""
+    def entries(self) -> tuple[tuple[str, int, str], ...]:
+        """Return the releases as a file can hold them."""
         return tuple((name, one.step, one.what) for name in _PARTS for one in getattr(self, name))
 
     def read(self, told: Iterable[tuple[str, int, str]]) -> None:
-        """The entries of a book that was told."""
+        """Add the entries of a record that was saved."""
         parts = {name: getattr(self, name) for name in _PARTS}
         for name, step, what in told:
             parts[name].append(_release(step, what))
@@ -299,7 +299,7 @@ def _release(step: int, what: str) -> ReleaseEntry:
 
 
 def _by_name(entries: list[ReleaseEntry]) -> tuple[tuple[str, tuple[int, ...]], ...]:
-    """What was written, shown or logged, each with the steps after which it was."""
+    """Group the entries by what was written, shown or logged, each with its steps."""
     steps: dict[str, list[int]] = {}
     for one in entries:
         steps.setdefault(one.what, []).append(one.step)

@@ -24,11 +24,11 @@ _RECORDS_AT_ONCE = 64  # the same where no gradient is formed
 
 
 class NotFinite(InvalidInput):
-    """Gradients of some record that are not finite."""
+    """Error for gradients of a record that are not finite."""
 
 
 class LayerPart(ABC):
-    """Of some records."""
+    """Gradients of some records in some parameters of a layer."""
 
     @property
     @abstractmethod
@@ -37,12 +37,12 @@ class LayerPart(ABC):
 
     @property
     def terms(self) -> Any | None:
-        """What the lengths of the terms of each gradient add up to, where it is a sum of several that may cancel."""
+        """Sum of the lengths of each gradient's terms, where it is a sum of several that may cancel; otherwise None."""
         return None
 
     @abstractmethod
     def add(self, factors: Any) -> None:
-        """The gradients, times these factors, to the totals."""
+        """Add the gradients, times these factors, to the totals."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +59,7 @@ class Rows(LayerPart):
         return torch.cat(found).square() * (1 + flat.shape[1] * _UNIT)
 
     def add(self, factors: Any) -> None:
-        """All of them are added up before the total is touched."""
+        """Add the rows times their factors to the total, all at once."""
         flat = self.rows.flatten(1)
         found = torch.zeros(flat.shape[1], dtype=torch.float64, device=flat.device)
         for some, part in zip(factors.split(_ROWS_AT_ONCE), flat.split(_ROWS_AT_ONCE), strict=True):
@@ -69,7 +69,7 @@ class Rows(LayerPart):
 
 @dataclass(frozen=True, eq=False)
 class Products(LayerPart):
-    """Of a linear layer that was used once for each record: backprop ⊗ activation, and the backprop for its bias.
+    """Gradients of a linear layer used once per record: backprop ⊗ activation, and the backprop for its bias.
 
     A few records at a time become doubles.
     """
@@ -151,7 +151,7 @@ class Sequences(LayerPart):
 
 @dataclass(frozen=True, eq=False)
 class Looked(Sequences):
-    """Of a table: places look at one row each, those that look at the same one add up."""
+    """Gradients of a table of which each place reads one row; places that read the same row add up."""
 
     @cached_property
     def _alike(self) -> Any:
@@ -166,7 +166,7 @@ class Looked(Sequences):
         return 1
 
     def _add(self, scaled: Any, activations: Any) -> None:
-        """Places of the same row first: so many additions, and no more, however many places there were before."""
+        """Add places of the same row together first, so that the total sees one addition for each row."""
         if scaled.is_meta:
             self.weight.index_add_(0, activations, scaled)
             return
@@ -176,7 +176,7 @@ class Looked(Sequences):
 
 
 def _squares(vectors: Any) -> Any:
-    """Of the length of each, and no less where numbers are too small to have squares."""
+    """Squared lengths of the vectors, with room for numbers that are too small to have squares."""
     return vectors.square().sum(-1) + vectors.shape[-1] * _LOST
 
 
@@ -185,7 +185,7 @@ def _squares_in_doubles(vectors: Any) -> Any:
 
 
 def add_clipped(parts: list[LayerPart], most: float) -> None:
-    """Every record's gradient, over all parts, cut to this norm, to the totals."""
+    """Add every record's gradient over all parts, clipped to the norm `most`, to the totals."""
     norms = torch.stack([part.squares for part in parts]).sum(0).sqrt() * (1 + (len(parts) + 8) * _UNIT)
     if not norms.is_meta and not bool(norms.isfinite().all()):
         raise NotFinite("record_gradients_not_finite")

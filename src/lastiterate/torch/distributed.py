@@ -27,13 +27,13 @@ from lastiterate.torch.team import ALONE, Channel, Facts, Stopped, Team
 
 
 def team_of() -> Team:
-    """All processes of `torch.distributed`, where it is initialised; otherwise this one alone."""
+    """Return the team of all processes of `torch.distributed` if it is initialised, otherwise that of this one."""
     several = dist.is_available() and dist.is_initialized() and dist.get_world_size() > 1
     return Processes() if several else ALONE
 
 
 def check_alone() -> None:
-    """An error of one sentence where several processes would each train a model of their own."""
+    """Raise an error where several processes would each train a model of their own."""
     if team_of() is not ALONE:
         raise InvalidInput("loop_in_several_processes", processes=dist.get_world_size())
 
@@ -47,19 +47,19 @@ class Processes(Team):
         self.rank, self.size = dist.get_rank(), dist.get_world_size()
         self._open: tuple[Channel, Channel] | None = None
 
-    def met(self, make: Callable[[], tuple[Any, Facts]]) -> Any:
+    def join(self, make: Callable[[], tuple[Any, Facts]]) -> Any:
         with self._closed_by_errors():
-            network, facts = self._made(lambda: _with_shapes(*make()))
+            network, facts = self._make_everywhere(lambda: _with_shapes(*make()))
             self._check_same(facts)
             for part in (*network.module.parameters(), *network.module.buffers()):
-                self._tell_content(part)
+                self._broadcast_content(part)
             network.renew()
             return network
 
-    def led(self, make: Callable[[], Any]) -> Any:
+    def lead(self, make: Callable[[], Any]) -> Any:
         with self._closed_by_errors():
-            made = self._made(make if self.leads else lambda: None)
-            return self._numbers.gathered(made)[0]
+            made = self._make_everywhere(make if self.leads else lambda: None)
+            return self._numbers.gather(made)[0]
 
     @contextmanager
     def together(self, facts: Facts) -> Iterator[None]:
@@ -74,46 +74,46 @@ class Processes(Team):
         except Exception as error:
             with suppress(Stopped):
                 self._sums(0, 1)
-                self._numbers.gathered(str(error) or type(error).__name__)
+                self._numbers.gather(str(error) or type(error).__name__)
             raise
         found, failed = self._sums(count, 0)
         if failed:
-            said = self._numbers.gathered(None)
+            said = self._numbers.gather(None)
             rank = next(rank for rank, message in enumerate(said) if message is not None)
             raise Stopped("rank_stopped", rank=rank, processes=self.size, reason=said[rank])
         return found
 
-    def summed(self, vector: Any) -> Any:
+    def sum(self, vector: Any) -> Any:
         return self._between(vector).add(vector)
 
-    def told(self, vector: Any) -> Any:
-        return self._between(vector).tell(vector)
+    def broadcast(self, vector: Any) -> Any:
+        return self._between(vector).broadcast(vector)
 
-    def drawn(self, draw: Callable[[], tuple[Any, Any]]) -> tuple[Any, Any]:
+    def draw(self, draw: Callable[[], tuple[Any, Any]]) -> tuple[Any, Any]:
         order, chosen = draw() if self.leads else (None, np.empty(0))
-        told = self._sampling.tell_any_length(torch.from_numpy(np.ascontiguousarray(chosen, "<i8")))
+        told = self._sampling.broadcast_any_length(torch.from_numpy(np.ascontiguousarray(chosen, "<i8")))
         return order, told.numpy().astype(np.intp)
 
-    def agreed(self, state: NetworkState) -> NetworkState:
-        """The leader's, but for the order of the records and the state of its random numbers."""
+    def agree(self, state: NetworkState) -> NetworkState:
+        """Return the leader's state, without the order of the records and the state of its random numbers."""
         file = NetworkFile("", state.weights.device)
         found = self.leads and state.step > 0
-        content = file.encoded(replace(state, order=None, randomness=None)) if found else b""
-        told = self._numbers.tell_any_length(torch.from_numpy(np.frombuffer(content, np.uint8).copy()))
+        content = file.encode(replace(state, order=None, randomness=None)) if found else b""
+        told = self._numbers.broadcast_any_length(torch.from_numpy(np.frombuffer(content, np.uint8).copy()))
         if not len(told):
-            return replace(state, weights=self.told(state.weights))
-        return state if self.leads else replace(file.decoded(told.numpy().tobytes()), randomness=state.randomness)
+            return replace(state, weights=self.broadcast(state.weights))
+        return state if self.leads else replace(file.decode(told.numpy().tobytes()), randomness=state.randomness)
 
-    def finished(self, last: Callable[[], None]) -> None:
-        """The others wait until the leader has removed its file: two trainings that end from one file are two releases."""
+    def finish(self, last: Callable[[], None]) -> None:
+        """Let the leader remove its file while others wait: two trainings from one file would be two releases."""
         self.total(lambda: 0)
         if self.leads:
             last()
         else:
-            self.told(torch.zeros(1))
+            self.broadcast(torch.zeros(1))
         with suppress(Stopped):  # whoever ends now ends after the training; the others wait until all have heard
             if self.leads:
-                self.told(torch.zeros(1))
+                self.broadcast(torch.zeros(1))
             self._sums(0, 0)
 
     @property
@@ -122,13 +122,13 @@ class Processes(Team):
 
     @property
     def _sampling(self) -> Channel:
-        """Of its own: a loader draws batches ahead while gradients are added up."""
+        """Channel of the sampler alone: a loader draws batches ahead while gradients are added up."""
         return self._channels[1]
 
     @property
     def _channels(self) -> tuple[Channel, Channel]:
         if self._open is None:
-            self._open = Channel.opened(), Channel.opened()
+            self._open = Channel.open(), Channel.open()
         return self._open
 
     def _close(self) -> None:
@@ -151,8 +151,8 @@ class Processes(Team):
         first, second = self._numbers.add(torch.tensor([count, failed])).tolist()
         return first, second
 
-    def _made(self, make: Callable[[], Any]) -> Any:
-        """What each process makes, if all of them can."""
+    def _make_everywhere(self, make: Callable[[], Any]) -> Any:
+        """Return what `make` makes in each process; raise an error in all processes if one cannot."""
         made: list[Any] = []
 
         def counted() -> int:
@@ -163,18 +163,18 @@ class Processes(Team):
         return made[0]
 
     def _check_same(self, facts: Facts) -> None:
-        """An error of one sentence, the same in all processes."""
+        """Raise an error in all processes if facts differ between them."""
         told = {name: hashlib.sha256(repr(fact).encode()).hexdigest() for name, fact in facts.items()}
-        said = self._numbers.gathered(told)
+        said = self._numbers.gather(told)
         for rank, others in enumerate(said):
             for name in (name for name in said[0] if others[name] != said[0][name]):
                 raise InvalidInput("ranks_differ", name=name, rank=rank, processes=self.size)
 
-    def _tell_content(self, tensor: Any) -> None:
-        """As bytes, whatever its type."""
+    def _broadcast_content(self, tensor: Any) -> None:
+        """Broadcast the content of a tensor as bytes, whatever its type."""
         if tensor.numel():
             content = tensor.data.contiguous().reshape(-1)
-            self.told(content.view(torch.uint8))
+            self.broadcast(content.view(torch.uint8))
             tensor.data.copy_(content.view_as(tensor))
 
 

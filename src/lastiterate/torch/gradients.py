@@ -27,7 +27,7 @@ Look = Callable[[Any, Any, Any, list[Any]], None]
 
 
 class Gradients(ABC):
-    """Of a network."""
+    """A way to find the gradients of single records of a network."""
 
     def __init__(self, network: Network) -> None:
         self.network = network
@@ -35,17 +35,17 @@ class Gradients(ABC):
 
     @abstractmethod
     def parts(self, inputs: Any, targets: Any, totals: dict[str, Any]) -> list[LayerPart]:
-        """What is known of the gradients of these records."""
+        """Return the clippable parts of these records' gradients."""
 
     def add(self, inputs: Any, targets: Any, totals: dict[str, Any], most: float) -> None:
-        """The gradients of these records, each cut to this norm, to the totals in double precision."""
+        """Add these records' gradients, each cut to the norm `most`, to the totals in double precision."""
         parts = self.parts(inputs, targets, totals)
         self.formed = sum(part.rows[0].nbytes for part in parts if isinstance(part, Rows))
         add_clipped(parts, most)
 
 
 class ByVmap(Gradients):
-    """Every gradient is formed."""
+    """Gradients of all records, each formed in full by `torch.func.vmap`."""
 
     def parts(self, inputs: Any, targets: Any, totals: dict[str, Any]) -> list[LayerPart]:
         # functional_call leaves a layer that has two names with the parameters it was called with (PyTorch 2.13).
@@ -71,17 +71,17 @@ class ByVmap(Gradients):
 
 
 class OneByOne(Gradients):
-    """The loss of each record by itself: slow, and for every model that autograd can take."""
+    """Gradients from each record's loss by itself: slow, and possible for every model that autograd can take."""
 
     def parts(self, inputs: Any, targets: Any, totals: dict[str, Any]) -> list[LayerPart]:
-        """Of one record."""
+        """Return the parts of the gradient of a single record."""
         trained = list(self.network.parameters.values())
         rows = torch.autograd.grad(self.network.losses(inputs, targets).sum(), trained, allow_unused=True)
         both = zip(rows, totals.values(), strict=True)
         return [Rows(row.unsqueeze(0), total) for row, total in both if row is not None]
 
     def add(self, inputs: Any, targets: Any, totals: dict[str, Any], most: float) -> None:
-        """No record sees what the one before has left behind in the model."""
+        """Add the clipped gradients one record at a time; no record sees buffers that the one before has changed."""
         for place, record in enumerate(pieces(inputs, targets, 1)):
             if place:
                 self.network.forget()
@@ -89,7 +89,7 @@ class OneByOne(Gradients):
 
 
 class _Seen:
-    """What went through a layer."""
+    """Activations and output of a layer in one forward pass."""
 
     def __init__(self, path: str, layer: Any, activations: Any, output: Any) -> None:
         self.path, self.layer, self.activations, self.output = path, layer, activations, output
@@ -105,7 +105,7 @@ class _Seen:
 
 
 class LayerByLayer(Gradients):
-    """One pass forward, one backward to the layers, one product for each."""
+    """Gradients from one pass forward, one backward to the layers, and one product for each layer."""
 
     def __init__(self, network: Network) -> None:
         super().__init__(network)
@@ -135,7 +135,7 @@ class LayerByLayer(Gradients):
         ]
 
     def among_all(self, inputs: Any, targets: Any, places: Any) -> tuple[Any, bool]:
-        """The losses of some records, and whether they send anything back to where others went through a layer."""
+        """Return the losses of some records, and whether they depend on the passes of others through a layer."""
         with self._watched(count_of((inputs, targets))) as seen:
             losses = self.network.losses(inputs, targets)
         return losses[places].detach(), reaches_others(losses, [one.output for one in seen], places)
@@ -145,7 +145,7 @@ class LayerByLayer(Gradients):
 
     @contextlib.contextmanager
     def _watched(self, count: int) -> Iterator[list[_Seen]]:
-        """Every layer has to see the records along its first axis: what it sees there is clipped as one gradient each.
+        """Watch each layer during a pass: it must see the records along its first axis, and clipping treats them so.
 
         A table that is looked at once for all of them, as for positions, is looked at once for each.
         """
@@ -172,7 +172,7 @@ class LayerByLayer(Gradients):
 
 
 def reaches_others(losses: Any, outputs: list[Any], places: Any) -> bool:
-    """Whether the losses of some records send anything back to where others went through a layer."""
+    """Whether the losses of some records depend on the passes of others through a layer."""
     others = torch.ones(len(losses), dtype=torch.bool, device=losses.device)
     others[places] = False
     backprops = torch.autograd.grad(losses[places].sum(), outputs, allow_unused=True)
@@ -180,7 +180,7 @@ def reaches_others(losses: Any, outputs: list[Any], places: Any) -> bool:
 
 
 def _names(network: Network) -> dict[str, dict[str, str]]:
-    """For each layer with trained parameters, by its path, their own names and those in the model."""
+    """For each layer with trained parameters, by its path: its own names of them and those in the model."""
     found: dict[str, dict[str, str]] = {}
     for path, layer in network.module.named_modules():
         for name, parameter in layer.named_parameters(recurse=False):
@@ -190,7 +190,7 @@ def _names(network: Network) -> dict[str, dict[str, str]]:
 
 
 def _rules(network: Network) -> dict[str, Rule]:
-    """How each layer's gradients are found."""
+    """Return the rule for each layer's gradients; raise an error if a layer has none."""
     names = _names(network)
     if sorted(one for inside in names.values() for one in inside.values()) != sorted(network.parameters):
         raise NotByRecord("layers_share_parameters")
@@ -202,7 +202,7 @@ def _rules(network: Network) -> dict[str, Rule]:
     return rules
 
 
-# The gradients of single layers, from what went in and what came back: formed only where there is no shorter way.
+# Gradients of single layers from activations and backprops, formed only where there is no shorter way.
 
 
 Totals = dict[str, Any]
@@ -213,7 +213,7 @@ Rule = Callable[[Any, Any, Any, Totals], list[LayerPart]]
 
 
 def rule_of(layer: Any) -> Rule | None:
-    """How gradients of this layer are found; None for a kind of layer that is not known, or an unusual one."""
+    """Return the rule for a layer's gradients; None for an unknown kind of layer or an unusual setting."""
     if getattr(layer, "max_norm", None) is not None or getattr(layer, "scale_grad_by_freq", False):
         return None
     if getattr(layer, "padding_mode", "zeros") != "zeros":
@@ -232,7 +232,7 @@ def _linear(layer: Any, activations: Any, backprops: Any, totals: Totals) -> lis
 
 
 def _quicker_formed(places: int, out: int, into: int) -> bool:
-    """Products of places with places in double precision against one in single precision, and what is done with it."""
+    """Whether forming gradients is quicker than products of places with places in double precision."""
     by_places = 2 * places * (places * (out + into) + out * into)
     return by_places > (places + _PASSES) * out * into
 
@@ -255,7 +255,7 @@ def _embedding(layer: Any, places: Any, backprops: Any, totals: Totals) -> list[
 
 
 def _convolution(layer: Any, activations: Any, backprops: Any, totals: Totals) -> list[LayerPart]:
-    """Each place of the output sees a patch of the input: products of patches with what came back there."""
+    """Parts of a convolution's gradient: products of patches of the input with the backprops of the output's places."""
     sides = len(layer.kernel_size)
     if activations.dim() != sides + 2:
         raise NotByRecord("convolution_without_batch")
@@ -282,7 +282,7 @@ def _of_patches(layer: Any, padded: Any, backprops: Any) -> Any:
 
 
 def _padding(layer: Any) -> list[int]:
-    """At both ends of each side, from the last one on."""
+    """Padding at both ends of each side, the last side first."""
     found: list[int] = []
     for side in reversed(range(len(layer.kernel_size))):
         whole = layer.dilation[side] * (layer.kernel_size[side] - 1)
@@ -292,7 +292,7 @@ def _padding(layer: Any) -> list[int]:
 
 
 def _scaled(normalised: Callable[[Any, Any], Any], last: bool) -> Rule:
-    """Of layers that normalise, then scale and shift: along the last axes, or along the channels, which come first."""
+    """Rule for layers that normalise, then scale and shift: along the `last` axes, or along the channels."""
 
     def rule(layer: Any, activations: Any, backprops: Any, totals: Totals) -> list[LayerPart]:
         factors = {"bias": backprops}

@@ -1,4 +1,4 @@
-"""For PyTorch Lightning: a callback that records what is logged, saved and stopped at, and gives the report."""
+"""Support of PyTorch Lightning: a callback that records what is logged, saved and stopped at, and gives the report."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _IN_FILE_NAME = re.compile(r"\{(\w[^:}]*)")
 
 
 def _callback() -> Any:
-    """The class that the user's own Lightning has, whichever of its two names is loaded."""
+    """Return the callback class of the user's Lightning, under whichever of its two names it is loaded."""
     for name in ("pytorch_lightning", "lightning.pytorch"):
         if name in sys.modules:
             return sys.modules[name].Callback
@@ -119,7 +119,7 @@ class RecordReleases(Recorder, _callback()):  # type: ignore[misc]
         self.recording.metric(name, self._shown(), f"written by {to}" if to else "")
 
     def _shown(self) -> Iterable[int]:
-        """After which steps parameters may be in what is logged now: in a batch, before or after its update."""
+        """Steps whose parameters may be in what is logged now: in a batch, before or after its update."""
         if self._loaded is not None:
             return [self._loaded]
         updating = self._batches is not None and self._trainer.training
@@ -130,18 +130,18 @@ class RecordReleases(Recorder, _callback()):  # type: ignore[misc]
         self.recording.checkpoint(self._steps(), Path(filepath).name, memory=memory)
 
     def _loading(self, checkpoint: dict[str, Any]) -> None:
-        """Parameters of an earlier step, to be evaluated."""
+        """Note that parameters of an earlier step are loaded, to be evaluated."""
         counted = checkpoint.get("callbacks", {}).get(self.state_key, {}).get("taken")
         self._loaded = checkpoint["global_step"] if self._batches is None else counted
         if self._loaded is None:
             raise InvalidInput("checkpoint_without_step")
 
     def _steps(self) -> int:
-        """Of the optimiser: batches that are accumulated do not count."""
+        """Number of steps of the optimiser; accumulated batches are no steps of their own."""
         return int(self._trainer.global_step) if self._batches is None else self._batches
 
     def _look_at(self, callback: Any) -> None:
-        """At another one of the trainer, which may look at records."""
+        """Record what another callback of the trainer averages or decides by; refuse one that looks at records."""
         kinds = {base.__name__ for base in type(callback).__mro__}
         if kinds & set(_LOOKING):
             raise InvalidInput("callback_looks_at_records", field="callbacks", got=type(callback).__name__)
@@ -158,7 +158,7 @@ class RecordReleases(Recorder, _callback()):  # type: ignore[misc]
 
 
 def _watch(owner: Any, name: str, before: Callable[..., None]) -> Callable[[], None]:
-    """Call `before` with what this method is called with; what is returned undoes that."""
+    """Call `before` ahead of a method, with its arguments; return a function that undoes that."""
     original = getattr(owner, name)
 
     @functools.wraps(original)

@@ -49,17 +49,17 @@ class Network:
 
     @property
     def assumed(self) -> tuple[Fact, ...]:
-        """What nobody can see from the model, and what is assumed of the function that makes batches for it."""
+        """Assumptions about the model that nobody can check, and about the function that collates its batches."""
         kept = any(isinstance(part, torch.nn.modules.batchnorm._BatchNorm) for part in self.module.modules())
         return (*((PUBLIC_STATISTICS,) if kept else ()), *self.collated)
 
     def forget(self) -> None:
-        """The same, where the forward passes since then have left the buffers alone."""
+        """Renew the working copy, after a check that forward passes have left the buffers alone."""
         self.check_buffers()
         self.renew()
 
     def renew(self) -> None:
-        """What the forward passes before have stored is forgotten."""
+        """Make a new working copy, which forgets what forward passes have stored."""
         _check_layers(self.module)  # somebody may have called train() on it
         self.working = working_copy(self.module)
         self._buffers = buffers_of(self.working)
@@ -67,7 +67,7 @@ class Network:
         self.criterion = working_copy(self._criterion) if stateful else self._criterion
 
     def in_doubles(self) -> Network:
-        """A copy in double precision, with nothing in common."""
+        """Return a copy in double precision that shares nothing."""
         module, given = copy.deepcopy(self.module).double(), self._given
         return Network(module, copy.deepcopy(given).double() if isinstance(given, torch.nn.Module) else given)
 
@@ -77,7 +77,7 @@ class Network:
 
     @property
     def dtype(self) -> Any:
-        """That of inputs."""
+        """Type of the inputs."""
         return next(iter(self.parameters.values())).dtype
 
     @property
@@ -86,7 +86,7 @@ class Network:
         return sum(one.numel() for one in self.parameters.values())
 
     def losses(self, inputs: Any, targets: Any, call: Callable[..., Any] | None = None) -> Any:
-        """One for each record; `call` instead of the module, where its parameters are others."""
+        """Return the loss of each record; `call` replaces the module where its parameters are others."""
         call, count = call or self.working, count_of((inputs, targets))
         with self._precision():
             if isinstance(inputs, Mapping):
@@ -103,7 +103,7 @@ class Network:
         return found if found.dim() == 1 else self._joined(found, targets)
 
     def _joined(self, found: Any, targets: Any) -> Any:
-        """The places of each record. Those that the criterion ignores count for nothing, however many others have."""
+        """Join the losses of a record's places; places that the criterion ignores do not count."""
         parts = found.flatten(1)
         if self._summed:
             return parts.sum(1)
@@ -127,14 +127,14 @@ class Network:
         return {name: part.to(self.parameters[name].dtype, copy=True) for name, part in self.views(flat).items()}
 
     def flat(self, into: Any = None) -> Any:
-        """The trained parameters as one vector in double precision; a new one, or this."""
+        """Return the trained parameters as one vector in double precision: a new one, or this."""
         found = torch.empty(self.size, dtype=torch.float64, device=self.device) if into is None else into
         for name, part in self.views(found).items():
             part.copy_(self.parameters[name].detach())
         return found
 
     def put(self, flat: Any) -> None:
-        """This vector into the parameters."""
+        """Copy this vector into the parameters."""
         with torch.no_grad():
             for name, part in self.views(flat).items():
                 self.parameters[name].copy_(part)
@@ -144,16 +144,16 @@ class Network:
         return all(torch.equal(self.parameters[name], part) for name, part in self.named(flat).items())
 
     def check_buffers(self) -> None:
-        """The forward passes since `renew` have left them alone."""
+        """Raise an error if forward passes since `renew` have changed a buffer."""
         check_buffers(self.working, self._buffers)
 
 
 class NotByRecord(InvalidInput):
-    """A loss of a whole batch, of which no record's part is known."""
+    """Error for a model or loss of which no single record's part is known."""
 
 
 def _unreduced(criterion: Criterion) -> tuple[Criterion, bool]:
-    """The loss of each record, and whether its parts are to be added up instead of averaged."""
+    """Return the criterion without reduction, and whether its parts are to be added up instead of averaged."""
     reduction = _setting(criterion, "reduction")
     if isinstance(criterion, torch.nn.Module) and isinstance(reduction, str):
         alone = copy.copy(criterion)
@@ -166,7 +166,7 @@ def _unreduced(criterion: Criterion) -> tuple[Criterion, bool]:
 
 
 def _setting(criterion: Criterion, name: str) -> Any:
-    """Of a module of torch.nn, or of a function: what it does by default."""
+    """Setting of a criterion: a module's attribute, or the default of a function's argument; None if it has none."""
     if isinstance(criterion, torch.nn.Module):
         return getattr(criterion, name, None)
     try:
@@ -200,14 +200,14 @@ def _check_parameters(trained: dict[str, Any]) -> None:
         )
 
 
-# Records as a loader hands them out: inputs, and targets; each a tensor, or tuples, lists and dicts of tensors.
+# Records of a loader: inputs and targets, each a tensor, or tuples, lists and dicts of tensors.
 
 
 LABELS = "labels"
 
 
 def pair_of(batch: Any) -> tuple[Any, Any]:
-    """Inputs and targets of a batch: a pair, or a dict whose "labels" are the targets."""
+    """Return inputs and targets of a batch: a pair, or a dict whose "labels" are the targets."""
     if isinstance(batch, Mapping):
         if LABELS not in batch:
             raise InvalidInput("batch_without_labels", columns=list(map(str, batch)))
@@ -218,7 +218,7 @@ def pair_of(batch: Any) -> tuple[Any, Any]:
 
 
 def mapped(function: Callable[[Any], Any], value: Any) -> Any:
-    """The function applied to every tensor."""
+    """Apply the function to every tensor in a value."""
     if isinstance(value, torch.Tensor):
         return function(value)
     if isinstance(value, Mapping):
@@ -229,7 +229,7 @@ def mapped(function: Callable[[Any], Any], value: Any) -> Any:
 
 
 def count_of(value: Any) -> int:
-    """How many records there are: along the first axis of every tensor."""
+    """Number of records, along the first axis of every tensor."""
     counts = {len(tensor) if tensor.dim() else -1 for tensor in tensors_of(value)}
     if len(counts) != 1 or -1 in counts:
         raise InvalidInput("batch_uneven", got="different lengths" if counts else "no tensor")
@@ -237,19 +237,19 @@ def count_of(value: Any) -> int:
 
 
 def pieces(inputs: Any, targets: Any, most: int) -> Iterator[tuple[Any, Any]]:
-    """So many records at a time."""
+    """Yield the records in pieces of at most `most`."""
     for first in range(0, count_of((inputs, targets)), most):
         some = itemgetter(slice(first, first + most))
         yield mapped(some, inputs), mapped(some, targets)
 
 
 def moved(value: Any, device: Any, dtype: Any) -> Any:
-    """On a device; real numbers in the precision of the model."""
+    """Return the value on a device, with real numbers in the precision of the model."""
     return mapped(lambda one: one.to(device, dtype if one.is_floating_point() else one.dtype, non_blocking=True), value)
 
 
 def tensors_of(value: Any) -> Iterator[Any]:
-    """All that are in it."""
+    """Yield all tensors in a value."""
     if isinstance(value, torch.Tensor):
         yield value
     elif isinstance(value, Mapping):
@@ -260,7 +260,7 @@ def tensors_of(value: Any) -> Iterator[Any]:
             yield from tensors_of(part)
 
 
-# Entries of a record by their names: those that a model takes, and those that it does not.
+# Named entries of a record, and the arguments of a model.
 
 
 def check_columns(module: Any, inputs: Mapping[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""What a network descends: the clipped gradients of a batch that a loader has brought, added up over all processes."""
+"""The objective of a network: clipped gradients of a loader's batch, added up over all processes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _AT_ONCE = 512
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """`count` records in all processes together; those of this one, some at a time."""
+    """A batch of `count` records in all processes; `parts` yields those of this process, some at a time."""
 
     count: int
     parts: Iterable[tuple[Any, Any]]
@@ -50,7 +50,7 @@ class NetworkObjective(Objective):
         return self.network.dtype
 
     def gradient_sum(self, weights: Any, chosen: Any, clip: float | None) -> Any:
-        """Of the records of a batch, and of those that were added since the last step."""
+        """Return the clipped gradient sum over a batch and the records added since the last step, in all processes."""
         self.network.put(weights)
         try:
             count, total = self.team.total(lambda: self._added(chosen, clip)), self._total
@@ -58,17 +58,17 @@ class NetworkObjective(Objective):
             self._total, self._count = None, 0
         self.taken += 1
         self._check_count(count, len(chosen))
-        return self.team.summed(self.network.spare.zeros() if total is None else total)
+        return self.team.sum(self.network.spare.zeros() if total is None else total)
 
     def _added(self, chosen: Batch, clip: float | None) -> int:
-        """The records of this process to the batch; how many of them it now has."""
+        """Add the records of this process to the batch, and return how many of them it now has."""
         for inputs, targets in chosen.parts:
             self.add(inputs, targets, clip)
         self.network.check_buffers()
         return self._count
 
     def add(self, inputs: Any, targets: Any, clip: float | None) -> None:
-        """Records to the batch of the next step."""
+        """Add records to the batch of the next step."""
         most = min(self.run.loss.gradient_bound, math.inf if clip is None else clip)
         if self._total is not None:
             self.network.forget()
@@ -90,7 +90,7 @@ class NetworkObjective(Objective):
             raise
 
     def arithmetic(self, run: Run, parameters: int) -> Arithmetic:
-        """Sums are in double precision; terms that cancel leave a little more. One more addition for every process.
+        """Rounding of sums in double precision, of terms that cancel, and of one addition for each process.
 
         Records that are looked at at once may be as few as one: then there is an addition for every record.
         """
@@ -104,7 +104,7 @@ class NetworkObjective(Objective):
         return moved(part, self.network.device, self.network.dtype)
 
     def _add(self, inputs: Any, targets: Any, most: float) -> None:
-        """The sum takes the memory that what is compared has left."""
+        """Add clipped gradients to the sum, which takes the memory that the comparison has left."""
         gradients = self._checked(*next(pieces(inputs, targets, self.at_once)), most)
         if self._total is None:
             self._total = self.network.spare.zeros()
@@ -116,7 +116,7 @@ class NetworkObjective(Objective):
             gradients.add(*piece, totals, most)
 
     def _checked(self, inputs: Any, targets: Any, most: float) -> Gradients:
-        """Before the first step, and after 1, 2, 4, 8, …, some gradients are compared with those of single records."""
+        """Return the gradients, compared with single records before the first step and after 1, 2, 4, 8, … steps."""
         if self.gradients is None:
             self.gradients = agreeing(self.network, inputs, targets, most)
         elif self.taken & (self.taken - 1) == 0 and self._last_checked != self.taken:

@@ -141,7 +141,7 @@ class PrivateSteps:
             raise
 
     def _go_on(self, state: NetworkState, sampler: BatchSampler) -> None:
-        """Learning rates stay as they are: the schedulers of a loop are its own."""
+        """Continue from a state; learning rates stay, since the schedulers of a loop are its own."""
         rates = [group["lr"] for group in self.optimizer.param_groups]
         self.optimizer.load_state_dict(state.optimizer)
         for group, rate in zip(self.optimizer.param_groups, rates, strict=True):
@@ -152,13 +152,13 @@ class PrivateSteps:
         sampler.go_on(state.step, state.order)
 
     def _keep(self) -> None:
-        """The state as it is, before anybody sees what was released from it."""
+        """Write the current state, before anybody sees what was released from it."""
         if self._keeper is None or self._sampler is None or self._failed:
             return
         memory = tuple(getattr(self._take, "memory", ()))
         order, optimizer = self._sampler.order_at(self.taken), self.optimizer.state_dict()
         self._keeper.keep(
-            NetworkState(self.taken, self._weights, (), order, None, memory, optimizer, {}, self.releases.told())
+            NetworkState(self.taken, self._weights, (), order, None, memory, optimizer, {}, self.releases.entries())
         )
 
     def zero_grad(self, set_to_none: bool = True) -> None:
@@ -193,7 +193,7 @@ class PrivateSteps:
 
     @property
     def _trained(self) -> TrainedModel:
-        """What an optimiser or an average has before its end is not drawn in one piece: every iterate is charged."""
+        """Result of the training; an optimiser or average that ends early counts as releasing every iterate."""
         early = self.taken < self.run.steps
         run = self.run.first(max(self.taken, 1)) if early else self.run
         private = self.source.private and (self._sampler is None or self._sampler.source.private)
@@ -204,14 +204,14 @@ class PrivateSteps:
         check_rate(self.optimizer, self.run, self.taken, float(self._take.sizes[self.taken]))
 
     def _check_order(self) -> None:
-        """Whoever seeds a generator again while it shuffles knows the order of the records from there on."""
+        """Void the guarantee if the generator was seeded while it shuffled, so that the order is known."""
         if self._order is None or self._watch is None:
             return
         if self._order.repeatable(drawn=self._watch.begins_pass):
             self.caveats = (ORDER_SEEDED,)
 
     def _check_loader(self) -> None:
-        """The loader drew a batch for this step, of `_drawn` records, and no batch was left out before."""
+        """Raise an error unless the loader drew a batch for this step and none was left out before."""
         if self._watch is not None:
             self._drawn = self._watch.check(self.taken)
         if self._sampler is None:

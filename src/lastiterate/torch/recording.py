@@ -30,7 +30,7 @@ _RECENT = 64  # entries among which a second telling of the same thing is found
 
 
 class Recording:
-    """Of one training. `public` and `inside` are names of metrics and files, which may have * and ? in them.
+    """Record of one training; `public` and `inside` are names of metrics and files, in which * and ? are wildcards.
 
     `limit` is the last step that may be taken, `taken` how many were; `ended`: the loop says that it came to its end.
     """
@@ -59,11 +59,11 @@ class Recording:
         return any(fnmatchcase(name, pattern) for pattern in self.public)
 
     def is_inside(self, name: str) -> bool:
-        """Where it is declared as public as well, it is charged."""
+        """Whether a name is declared to stay inside; if it is public as well, it is accounted for as released."""
         return any(fnmatchcase(name, pattern) for pattern in self.inside) and not self.is_public(name)
 
     def begin(self, step: int) -> None:
-        """After so many steps a loop begins, or goes on."""
+        """Begin or continue a loop after `step` steps."""
         if step > self.taken and not self.goes_on:
             raise InvalidInput("steps_not_recorded", field="releases", steps=step)
         if step == 0 and self.taken:
@@ -73,12 +73,12 @@ class Recording:
         self.taken, self.ended = step, False
 
     def check_room(self, step: int) -> None:
-        """An error if one more step would be one too many."""
+        """Raise an error if one more step would be too many."""
         if step >= self.limit:
             raise InvalidInput("trainer_goes_on", field="steps", steps=self.limit)
 
     def metric(self, name: str, steps: Iterable[int], shown_to: str = "") -> None:
-        """A number that was logged, computed from the parameters after these steps."""
+        """Record a number that was logged, computed from the parameters after these steps."""
         what = f"{name}, {shown_to}" if shown_to else name
         places = tuple(steps)
         for step in places:
@@ -97,14 +97,14 @@ class Recording:
         self._write(self.releases.charged, self.releases.charge, step, what)
 
     def leak(self, step: int, name: str, what: str) -> None:
-        """Something that nobody declared. The first of each name is told at once."""
+        """Record an undeclared release, with a warning for the first of each name."""
         if name not in self._told:
             self._told.add(name)
             warnings.warn(worded("leak_recorded", what=what), PrivacyLeak, stacklevel=2)
         self._leak(step, what)
 
     def checkpoint(self, step: int, file: str, *, memory: bool = False) -> bool:
-        """A file with the parameters; `memory`: with more of the past than they say. Whether it is released."""
+        """Record a file with parameters, and with `memory` of the past; return whether it is released."""
         if self.is_inside(file):
             self._write(self.releases.inside, self.releases.keep_inside, step, file)
             return False
@@ -113,16 +113,16 @@ class Recording:
         return True
 
     def averaged(self) -> None:
-        """What is released has averages of iterates in it."""
+        """Note that averages of iterates are released."""
         self._every = True
 
     def watch(self, by: str, name: str) -> None:
-        """When a training ends depends on this metric."""
+        """Note that the end of the training depends on this metric."""
         self._check_decided(by, name, "end")
         self.watched = (*self.watched, name)
 
     def choose(self, by: str, name: str, files: str) -> None:
-        """Which files are written, and what they are called, depends on this metric."""
+        """Note that this metric decides which files are written and what they are called."""
         if not self.is_inside(files):
             self._check_decided(by, name, "files")
 
@@ -138,7 +138,7 @@ class Recording:
 
     @property
     def caveats(self) -> tuple[Fact, ...]:
-        """What makes the guarantee false."""
+        """Facts that make the guarantee false."""
         if self.taken >= self.limit or self._stopped_by_public:
             return self.releases.caveats
         early = fact("stopped_early", taken=self.taken, planned=self.limit)
@@ -146,12 +146,12 @@ class Recording:
 
     @property
     def state(self) -> dict[str, Any]:
-        """What a later process has to know to go on with the book."""
+        """State from which a later process can continue the record."""
         pages = {name: [(one.step, one.what) for one in page] for name, page in self._pages.items()}
         return {"taken": self.taken, "every": self._every, "checked": sorted(self._checked_at), **pages}
 
     def go_on(self, state: dict[str, Any]) -> None:
-        """From a state that was kept; what was recorded since then stays recorded."""
+        """Continue from a saved state; what was recorded since then stays recorded."""
         for name, page in self._pages.items():
             page.extend(one for one in (ReleaseEntry(*entry) for entry in state[name]) if one not in page)
         self.taken, self._every, self.goes_on = state["taken"], self._every or state["every"], True
@@ -167,7 +167,7 @@ class Recording:
         return self.ended and self.taken in self._checked_at
 
     def _accounted(self) -> tuple[Run, tuple[int, ...]]:
-        """An end that was chosen by what is released is covered by the whole run, with all that could still come."""
+        """Return the run and releases to account for: all that could still come if a release decided the end."""
         early = self.taken < self.limit
         end = self.limit if early and self._stopped_by_public else self.taken
         coming = range(self.taken, end) if self.stop is None else self.stop.releases
@@ -187,7 +187,7 @@ class Recording:
 
 
 class Recorder:
-    """What the callbacks of all trainers have in common."""
+    """Common part of the callbacks for all trainers."""
 
     def __init__(
         self,
@@ -224,7 +224,7 @@ def _book(releases: Any) -> Releases:
     return Releases() if releases is None else releases
 
 
-# Where a budget ends a training: a step that is known before the first one.
+# Stopping at a budget: at a step that is known before the first one.
 
 
 @dataclass(frozen=True)
@@ -253,7 +253,7 @@ class StopAtBudget:
         return found.steps
 
 
-# A model as it was trained: what is released, the run that made it, and the account of both.
+# Trained models.
 
 
 BASIS = (

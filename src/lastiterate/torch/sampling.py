@@ -54,7 +54,7 @@ class BatchSampler(Sampler[list[int]]):  # type: ignore[misc]
         self._asked = False
 
     def __len__(self) -> int:
-        """Lists in all, where that is known; batches of random size may come in more or fewer."""
+        """Number of lists of records in all; batches of random size may come in more or fewer."""
         share = -(-self.run.batches.largest // self.team.size)
         each = -(-share // self.at_once) if self.run.batches.constant_size else 1
         return (self.run.steps - self.begin) * max(each, 1)
@@ -65,13 +65,13 @@ class BatchSampler(Sampler[list[int]]):  # type: ignore[misc]
         self._asked = True
         order = next(iter(self._orders.values()), None)
         for step in range(self.begin, self.run.steps):
-            order, chosen = self.team.drawn(partial(self._draw, step, order))
+            order, chosen = self.team.draw(partial(self._draw, step, order))
             lists = _lists(self.team.share(chosen), self.at_once, -(-len(chosen) // self.team.size))
             self.drawn.append((len(chosen), len(lists)))
             yield from lists
 
     def go_on(self, step: int, order: Any) -> None:
-        """From this step on, in this order; before the first batch was asked for."""
+        """Continue at this step and in this order; must be called before the first batch is drawn."""
         self.begin, self._orders = step, {} if order is None else {step: order}
 
     @property
@@ -80,7 +80,7 @@ class BatchSampler(Sampler[list[int]]):  # type: ignore[misc]
         return not self._asked
 
     def order_at(self, step: int) -> Any:
-        """The order of the records after so many steps, as it has to be kept to go on from there."""
+        """Return the order of the records after `step` steps, as a state must keep it."""
         known = [first for first in self._orders if first < step or first == self.begin]
         return self._orders[max(known)] if known and step > 0 else None
 
@@ -119,7 +119,7 @@ def loader(
 
 
 class OrNone:
-    """A collate function that takes no records, too."""
+    """A collate function that also takes no records, and returns None for them."""
 
     def __init__(self, collate_fn: Callable[[list[Any]], Any] | None) -> None:
         self.collate_fn = default_collate if collate_fn is None else collate_fn
@@ -129,7 +129,7 @@ class OrNone:
 
 
 def check_dataset(dataset: Any, run: Run) -> None:
-    """It has places, and as many records as the run."""
+    """Raise an error unless the data set can be indexed and has as many records as the run."""
     if isinstance(dataset, IterableDataset) or not hasattr(dataset, "__getitem__") or not hasattr(dataset, "__len__"):
         raise InvalidInput("dataset_without_index", field="dataset", got=type(dataset).__name__)
     if isinstance(dataset, tuple):
@@ -139,11 +139,11 @@ def check_dataset(dataset: Any, run: Run) -> None:
 
 
 def _lists(chosen: Any, most: int, longest: int) -> list[list[int]]:
-    """At least one, if empty. As many in all processes, so that all of them come to the next batch at the same place."""
+    """Split the chosen places into lists of at most `most`, as many in all processes, and at least one."""
     return [chosen[first : first + most].tolist() for first in range(0, max(longest, 1), most)]
 
 
-# Does a loader hand out the batches that a run describes? What the account does not cover is refused beforehand.
+# Check of a loader: does it hand out the batches that the run describes?
 
 
 _PASSES: dict[type, type[Cyclic] | type[Shuffled]] = {RandomSampler: Shuffled, SequentialSampler: Cyclic}
@@ -151,7 +151,7 @@ OF_PYTORCH = fact("generator_unpredictable", drew="order")
 
 
 def check_loader(loader: Any, run: Run) -> tuple[Fact, ...]:
-    """An error, of one sentence, if it does not; what has to be assumed, if it does."""
+    """Facts to assume of a loader; an error if it does not hand out the batches of the run."""
     if not isinstance(loader, DataLoader):
         raise must_be("loader", "a torch.utils.data.DataLoader", type(loader).__name__)
     check_dataset(loader.dataset, run)
@@ -170,7 +170,8 @@ def check_loader(loader: Any, run: Run) -> tuple[Fact, ...]:
             raise InvalidInput("loader_begins_late", field="loader", begin=sampler.begin)
         return ()
     found = batches_of(loader)
-    if not _same(found, run.batches):
+    # `last` may differ where no record is left over: then batches are described alike.
+    if type(found) is not type(run.batches) or found.described != run.batches.described:
         raise InvalidInput(
             "loader_batches_differ", field="loader", batches=run.batches.described, drawn=found.described
         )
@@ -178,7 +179,7 @@ def check_loader(loader: Any, run: Run) -> tuple[Fact, ...]:
 
 
 def batches_of(loader: Any) -> Batches:
-    """What a run says for a loader of PyTorch."""
+    """Return the batches of a run for a loader of PyTorch."""
     batches = unwatched(loader.batch_sampler)
     if type(batches) is not InBatches:
         raise _unknown(type(loader.sampler if batches is None else batches).__name__)
@@ -188,36 +189,31 @@ def batches_of(loader: Any) -> Batches:
 
 
 def in_passes(sampler: Any, records: int) -> bool:
-    """Whether it goes through so many records, each once an epoch."""
+    """Whether a sampler goes through `records` records, each once an epoch."""
     return type(sampler) in _PASSES and len(sampler) == records and not getattr(sampler, "replacement", False)
 
 
 def passes_of(batches: InBatches, records: int) -> Cyclic | Shuffled:
-    """Batches of such a sampler."""
+    """Return the batches of a run for a batch sampler of PyTorch."""
     last = DROP if batches.drop_last else SMALLER
     return _PASSES[type(batches.sampler)](records, batches.batch_size, last=last)
 
 
 def lists_ahead(loader: Any) -> int:
-    """How many lists of records workers ask for before they are needed."""
+    """Number of lists of records that workers request before they are needed."""
     return int(loader.num_workers * (loader.prefetch_factor or 0))
 
 
 def generator_of(dealer: Any) -> Any:
-    """Where a sampler of batches takes its random choices from: None for PyTorch's own, or where it makes none."""
+    """Return the generator of a batch sampler's random choices; None for PyTorch's own, or if it makes none."""
     return getattr(dealer if hasattr(dealer, "generator") else getattr(dealer, "sampler", None), "generator", None)
-
-
-def _same(found: Batches, said: Batches) -> bool:
-    """But for `last`, where nothing is left over."""
-    return type(found) is type(said) and found.described == said.described
 
 
 def _unknown(name: str) -> InvalidInput:
     return InvalidInput("loader_unknown", field="loader", got=name)
 
 
-# Which batches a loader of PyTorch has handed out: a loop that leaves one out, or takes one from elsewhere, is seen.
+# Watch on a loader: a loop that leaves out a batch, or takes one from elsewhere, is seen.
 
 
 class Watched:
@@ -241,12 +237,12 @@ class Watched:
 
 
 def unwatched(sampler: Any) -> Any:
-    """The sampler itself."""
+    """Return the sampler itself, without the wrapper that watches it."""
     return sampler.inner if isinstance(sampler, Watched) else sampler
 
 
 def watch_batches(holder: Any, name: str) -> Watched:
-    """Put a counter of the same kind in the place of the sampler of batches that `holder` has under this name.
+    """Replace the batch sampler that `holder` has under this name by a counter of the same kind.
 
     A loader forbids the assignment, because it would not change its other attributes; here the batches stay what they are.
     """
@@ -259,7 +255,7 @@ def watch_batches(holder: Any, name: str) -> Watched:
 
 
 class LoaderWatch:
-    """Holds a loop to one step for each batch of a loader, or for `together` of them.
+    """Watch that a loop takes one step for each batch of a loader, or for `together` of them.
 
     Passes go to their end. Batches that are drawn anew for each step may end anywhere, but none is left out or used twice.
     `ahead`: how many batches workers fetch early.
@@ -276,7 +272,7 @@ class LoaderWatch:
         return self.watched.latest != self._pass
 
     def check(self, step: int) -> int:
-        """Records drawn for this step, counted from 0; an error unless its batch is the next of its pass."""
+        """Return the records drawn for this step, counted from 0; an error unless its batch is the next."""
         new = self.begins_pass
         place = (0 if new else self._used) if self._per_epoch is None else step % self._per_epoch
         used, drawn = self._together * place, len(self.watched.sizes)
@@ -286,7 +282,7 @@ class LoaderWatch:
         return sum(self.watched.sizes[used : used + self._together])
 
 
-# Does a collate function leave records alone? What it makes of one must not depend on the others of the batch.
+# Check of a collate function: a record must not depend on the others of its batch.
 #
 # Padding to the longest record of the batch is the usual case: a model that does not ignore it gives every record another
 # gradient where one record is long.
@@ -300,7 +296,7 @@ _CANNOT = (TypeError, ValueError, LookupError, RuntimeError, AttributeError)
 
 
 def check_collate(network: Network, dataset: Any, collate_fn: Collate | None) -> tuple[Fact, ...]:
-    """What the report states of a collate function; an error if the loss of some record is another one collated alone.
+    """Facts about a collate function; an error if it changes some record's loss when records are collated together.
 
     A few records are compared once. Where chance changes the loss of a record by more than rounding does, nothing can be.
     """

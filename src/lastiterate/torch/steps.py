@@ -22,19 +22,19 @@ from lastiterate.torch.objective import NetworkObjective
 from lastiterate.training.steps import OptimisedStep, TrainingStep
 
 
-class ToldStep(OptimisedStep):
-    """What is remembered from step to step is computed by each process; the iterate of all of them is the leader's."""
+class TeamStep(OptimisedStep):
+    """A step whose memory each process computes, and whose iterate the leader broadcasts."""
 
     def __init__(self, run: Run, objective: NetworkObjective, source: Source, state: NetworkState) -> None:
         super().__init__(run, objective, source, state)
         self.team = objective.team
 
     def __call__(self, step: int, weights: Any, chosen: Any, seen: bool) -> Any:
-        return self.team.told(super().__call__(step, weights, chosen, seen))
+        return self.team.broadcast(super().__call__(step, weights, chosen, seen))
 
 
 class PlainStep(TrainingStep):
-    """The iterate before is the vector for the next sum: whoever needs it longer has a copy."""
+    """A plain step, which uses the iterate before as the vector for its sum: whoever needs it has a copy."""
 
     def __init__(self, run: Run, objective: NetworkObjective, source: Source) -> None:
         super().__init__(run, objective, source, objective.network.size)
@@ -46,8 +46,8 @@ class PlainStep(TrainingStep):
         return after
 
 
-class MomentumStep(ToldStep):
-    """With momentum, in three vectors, which change places: whoever needs the iterate before has a copy.
+class MomentumStep(TeamStep):
+    """A step with momentum in three vectors, which change places: whoever needs the iterate before has a copy.
 
     What was remembered becomes the next iterate, and what is remembered next takes the place of the iterate before.
     """
@@ -59,7 +59,7 @@ class MomentumStep(ToldStep):
         self.momentum, self.spare = optimizer.momentum, objective.network.spare
 
     def _noised(self, weights: Any, taken: Any, remembered: tuple[Any, ...], ratio: float) -> Any:
-        """As `SGD.noised`, to the last bit."""
+        """Return what the noise is added to, equal to `SGD.noised` to the last bit."""
         moved, factor = remembered[0], self.optimizer.noise_factor
         moved *= self.momentum * ratio
         moved += weights
@@ -68,12 +68,12 @@ class MomentumStep(ToldStep):
         return moved
 
     def _settled(self, weights: Any, moved: Any, remembered: tuple[Any, ...], at: At) -> tuple[Any, tuple[Any, ...]]:
-        """As `SGD.settled`."""
+        """Return the next iterate and memory, as `SGD.settled` does."""
         return moved, (torch.sub(moved, weights, out=weights),)
 
 
 class OptimizerStep(OptimisedStep):
-    """The optimiser sees the noisy mean gradient, and nothing else."""
+    """A step by an optimiser of torch.optim, which sees the noisy mean gradient and nothing else."""
 
     def __init__(
         self, run: Run, objective: NetworkObjective, source: Source, state: NetworkState, optimizer: Any
@@ -94,12 +94,12 @@ class OptimizerStep(OptimisedStep):
         self.by.step()
         self.by.zero_grad(set_to_none=True)
         flat = self.network.flat(weights if self.average.plain else None)
-        after = self.team.told(self.vectors.settled(self.run, flat, size))
+        after = self.team.broadcast(self.vectors.settled(self.run, flat, size))
         self.memory = self._averaged(step, after)
         return after
 
     def _give(self, noisy: Any, weights: Any) -> None:
-        """The optimiser this gradient, and that of the l2 term."""
+        """Give the optimiser this gradient, with that of the l2 term."""
         gradient = noisy + self.run.loss.l2 * weights if self.run.loss.l2 else noisy
         self.by.zero_grad(set_to_none=True)  # also of frozen parameters, whose old gradients have no noise
         for name, part in self.network.views(gradient).items():
@@ -114,21 +114,21 @@ def count_step(run: Run, optimizer: Any) -> None:
 
 
 def step_of(run: Run, objective: NetworkObjective, source: Source, state: NetworkState, optimizer: Any) -> Any:
-    """The steps of this run, from this state on. Those of SGD the run takes itself, whatever optimiser holds its rate."""
+    """Return the object that takes the steps from this state on; steps of SGD are the run's own."""
     if not isinstance(run.optimizer, SGD):
         return OptimizerStep(run, objective, source, state, optimizer)
     if run.process.update.plain:
         return PlainStep(run, objective, source)
     if run.released.plain and not run.optimizer.nesterov:
         return MomentumStep(run, run.optimizer, objective, source, state)
-    return ToldStep(run, objective, source, state)
+    return TeamStep(run, objective, source, state)
 
 
-# Is the optimiser of a training the one that the run describes? Whatever it is called, what it does has to be the same.
+# Check of an optimiser: does it do what the run describes?
 
 
 def optimizer_for(run: Run, network: Network) -> Any:
-    """The optimiser of a run, of torch.optim; None for SGD, whose steps the run takes itself."""
+    """Return the optimiser of torch.optim for a run; None for SGD, whose steps the run takes itself."""
     made = run.optimizer
     if isinstance(made, SGD):
         return None
@@ -145,7 +145,7 @@ def optimizer_for(run: Run, network: Network) -> Any:
 
 
 def with_groups(run: Run, optimizer: Any) -> Run:
-    """The run as it is executed where groups of parameters have their own rates, weight decay or momentum.
+    """Return the run as executed if groups of parameters have their own rates, weight decay or momentum.
 
     Whatever an optimiser makes of noisy gradients, the composition of all of them holds, and nothing else is known of it.
     """
@@ -156,7 +156,7 @@ def with_groups(run: Run, optimizer: Any) -> Run:
 
 
 def _has_groups(optimizer: Any) -> bool:
-    """Whether they differ in anything."""
+    """Whether the groups of parameters differ in anything."""
     groups = optimizer.param_groups
     told = {(optimizer_of_group(optimizer, one), float(one["lr"]), one.get("weight_decay", 0.0)) for one in groups}
     return len(told) > 1
@@ -188,13 +188,13 @@ def check_optimizer(optimizer: Any, run: Run, network: Network) -> None:
 
 
 def optimizer_like(optimizer: Any) -> SGD | Adam | OtherOptimizer:
-    """What a run says for an optimiser of torch.optim; by its name alone, where the library knows no more of it."""
+    """Return a run's optimiser for one of torch.optim; by its name alone if the library knows no more of it."""
     found = {optimizer_of_group(optimizer, group) for group in optimizer.param_groups}
     return found.pop() if len(found) == 1 else OtherOptimizer(_in_groups(optimizer))
 
 
 def optimizer_of_group(optimizer: Any, group: dict[str, Any]) -> SGD | Adam | OtherOptimizer:
-    """What it does with the parameters of this group, but for their learning rate and weight decay."""
+    """Return a run's optimiser for a parameter group, apart from its learning rate and weight decay."""
     name = type(optimizer).__name__
     if type(optimizer) not in _KNOWN:
         return OtherOptimizer(name)
@@ -214,7 +214,7 @@ def _sgd(momentum: float, group: dict[str, Any]) -> SGD:
 
 
 def check_rate(optimizer: Any, run: Run, step: int, size: float) -> None:
-    """The learning rate is that of the run at this step, whatever a scheduler did; or that of one of several groups."""
+    """Raise an error unless the learning rate is the run's, for all groups or for one of several."""
     rates = {float(group["lr"]) for group in optimizer.param_groups}
     matches = [abs(rate - size) <= 1e-9 * size for rate in rates]
     if not (any(matches) if run.optimizer == OtherOptimizer(_in_groups(optimizer)) else all(matches)):
@@ -230,7 +230,7 @@ def _check_parameters(optimizer: Any, network: Network) -> None:
 
 
 def _check_new(optimizer: Any) -> None:
-    """What it remembers of steps before came from gradients that are no part of the run, perhaps of the same records."""
+    """Refuse an optimiser that has taken steps: its memory may depend on the same records, outside the run."""
     for state in optimizer.state.values():
         if float(state.get("step", 0.0)) > 0 or state.get("momentum_buffer") is not None:
             raise InvalidInput("optimizer_not_new", field="optimizer")

@@ -1,4 +1,4 @@
-"""The processes that train together. One of them draws batches and noise; what it draws, all of them use."""
+"""Processes that train together: one draws batches and noise, which all of them use."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Facts = dict[str, Any]
 
 
 class Team:
-    """One process alone."""
+    """The team of a single process."""
 
     rank = 0
     size = 1
@@ -27,59 +27,59 @@ class Team:
         """Whether this process draws what is random, and writes files."""
         return self.rank == 0
 
-    def met(self, make: Callable[[], tuple[Any, Facts]]) -> Any:
-        """The network that each process makes, with the leader's numbers. An error in one, or other facts, ends all."""
+    def join(self, make: Callable[[], tuple[Any, Facts]]) -> Any:
+        """Return the network that each process makes, with the leader's numbers; an error in one ends all."""
         return make()[0]
 
-    def led(self, make: Callable[[], Any]) -> Any:
-        """What the leader makes. An error there ends all."""
+    def lead(self, make: Callable[[], Any]) -> Any:
+        """Return what `make` makes in the leader; an error there ends all processes."""
         return make()
 
     @contextmanager
     def together(self, facts: Facts) -> Iterator[None]:
-        """While they train: whatever ends one process ends all."""
+        """Train inside this context: whatever ends one process ends all."""
         yield
 
     def total(self, counted: Callable[[], int]) -> int:
-        """Of the numbers that all processes find. An error in one of them is an error in all."""
+        """Return the sum of the numbers that `counted` returns in all processes; an error in one is an error in all."""
         return counted()
 
-    def summed(self, vector: Any) -> Any:
-        """Of the vectors of all processes."""
+    def sum(self, vector: Any) -> Any:
+        """Return the sum of the vectors of all processes."""
         return vector
 
-    def told(self, vector: Any) -> Any:
-        """The leader's vector."""
+    def broadcast(self, vector: Any) -> Any:
+        """Return the leader's vector."""
         return vector
 
-    def drawn(self, draw: Callable[[], tuple[Any, Any]]) -> tuple[Any, Any]:
-        """An order, which the leader alone knows, and the records of a batch, which all learn."""
+    def draw(self, draw: Callable[[], tuple[Any, Any]]) -> tuple[Any, Any]:
+        """Draw an order, which the leader alone knows, and the records of a batch, which all learn."""
         return draw()
 
-    def agreed(self, state: Any) -> Any:
-        """The state that the leader found."""
+    def agree(self, state: Any) -> Any:
+        """Return the state that the leader found."""
         return state
 
-    def finished(self, last: Callable[[], None]) -> None:
-        """What the leader does when all have come to the end, and before any of them goes on."""
+    def finish(self, last: Callable[[], None]) -> None:
+        """Call `last` in the leader when all processes have finished, before any of them goes on."""
         last()
 
     def share(self, chosen: Any) -> Any:
-        """Of these records, those of this process."""
+        """Return the share of the chosen records that this process computes."""
         return chosen[self.rank :: self.size]
 
 
 ALONE = Team()
 
 
-# What processes say to each other: sums, what the leader tells, what each of them has to say.
+# Communication: sums, broadcasts by the leader, and values of each process.
 
 
 _LEADER = 0
 
 
 class Stopped(LastIterateError, RuntimeError):
-    """Another process of this training stopped."""
+    """Error because another process of this training stopped."""
 
 
 class Channel:
@@ -89,40 +89,40 @@ class Channel:
         self._group = group
 
     @classmethod
-    def opened(cls) -> Channel:
-        """A new one, between CPUs; all processes open theirs at the same place."""
+    def open(cls) -> Channel:
+        """Open a new channel between CPUs; all processes open theirs at the same place."""
         return cls(dist.new_group(backend="gloo", timeout=_timeout()))
 
     def close(self) -> None:
-        """Whoever waits for this process is told that it is gone."""
+        """Close the channel; processes that wait for this one learn that it is gone."""
         with suppress(ValueError, AssertionError):  # somebody has closed all groups
             dist.destroy_process_group(self._group)
         self._group = None
 
     def add(self, tensor: Any) -> Any:
-        """Of all processes, in place."""
+        """Sum the tensors of all processes, in place."""
         self._do(dist.all_reduce, tensor)
         return tensor
 
-    def tell(self, tensor: Any) -> Any:
-        """The leader's, in place."""
+    def broadcast(self, tensor: Any) -> Any:
+        """Copy the leader's tensor to all processes, in place."""
         self._do(dist.broadcast, tensor, _LEADER)
         return tensor
 
-    def tell_any_length(self, tensor: Any) -> Any:
-        """The leader's, of one axis; what the others bring says its type."""
-        length = int(self.tell(torch.tensor([len(tensor)])))
+    def broadcast_any_length(self, tensor: Any) -> Any:
+        """Return the leader's tensor of one axis, of any length; those of others give its type."""
+        length = int(self.broadcast(torch.tensor([len(tensor)])))
         told = tensor if dist.get_rank() == _LEADER else torch.empty(length, dtype=tensor.dtype)
-        return self.tell(told) if length else told
+        return self.broadcast(told) if length else told
 
-    def gathered(self, value: Any) -> list[Any]:
-        """What each process says."""
+    def gather(self, value: Any) -> list[Any]:
+        """Return the values of all processes."""
         found = [None] * dist.get_world_size()
         self._do(dist.all_gather_object, found, value)
         return found
 
     def _do(self, collective: Callable[..., Any], *values: Any) -> None:
-        """The error of PyTorch is let go of, since it would keep the group."""
+        """Execute a collective operation, and raise a new error if it fails: PyTorch's would keep the group."""
         try:
             collective(*values, group=self._group)
             return
@@ -132,26 +132,26 @@ class Channel:
 
 
 def _reason(error: RuntimeError) -> str:
-    """The first sentence, without the place in the source of PyTorch."""
+    """Return the first sentence of an error, without the place in the source of PyTorch."""
     return re.sub(r"^\[\S+\] ", "", str(error)).partition("\n")[0].partition(". ")[0][:120]
 
 
 def _timeout() -> Any:
-    """That of init_process_group, if its group has one for CPUs; otherwise PyTorch's."""
+    """Timeout of the process group if it has one for CPUs; otherwise None, for PyTorch's default."""
     try:
         return dist.group.WORLD._get_backend(torch.device("cpu")).options._timeout
     except (AttributeError, RuntimeError):
         return None
 
 
-# Is a model whole? Every process needs all of its parameters: records' gradients are clipped over all of them at once.
+# Every process needs all parameters, since records' gradients are clipped over all of them at once.
 
 
 _SHARDED = {"FullyShardedDataParallel", "FSDPModule", "DTensor"}
 
 
 def check_whole(module: Any) -> None:
-    """An error, of one sentence, if its parameters are divided among processes."""
+    """Raise an error if a module's parameters are divided among processes."""
     for part in (*module.modules(), *module.parameters()):
         if any(
             kind.__name__ in _SHARDED and kind.__module__.startswith("torch.distributed") for kind in type(part).__mro__

@@ -44,7 +44,7 @@ class Tensors(Vectors):
             raise InvalidInput("noise_lost", noise=std, length=length)
         if self.team.leads:
             make_noisy(value, std, grid, source)
-        return self.team.told(value)
+        return self.team.broadcast(value)
 
     def settled(self, run: Run, value: Any, step_size: float) -> Any:
         if run.prox is None and not math.isfinite(run.domain.diameter):
@@ -55,14 +55,14 @@ class Tensors(Vectors):
         return finer
 
     def grid_of_hidden(self, apart: float, noises: tuple[float, float], roundings: float) -> int:
-        """Value and noise are rounded by themselves. Where no account forgets, values count beside their own noise alone."""
+        """Fineness if value and noise are rounded apart; with `apart` infinite, only a value's own noise counts."""
         if not math.isfinite(apart):
             return math.ceil(math.log2(roundings / self.straying))
         return super().grid_of_hidden(apart, noises, 2 * roundings)
 
 
 def make_noisy(vector: Any, std: float, grid: float, source: Source) -> None:
-    """In place: the vector, and Gaussian noise, each rounded to the grid. Noise is drawn here, and moved to the device."""
+    """Add Gaussian noise to the vector in place, both rounded to the grid; noise is drawn here, then moved."""
     if vector.device.type == "cpu":
         make_noisy_multiples(vector.view(-1).numpy(), grid, normal, std, source)
         return
@@ -73,20 +73,19 @@ def make_noisy(vector: Any, std: float, grid: float, source: Source) -> None:
 
 
 def _noise_multiples(vector: Any, scale: float, source: Source) -> Any:
-    """Gaussian noise as whole numbers, rounded exactly, for each coordinate of such a vector."""
+    """Return Gaussian noise as whole numbers, rounded exactly, for each coordinate of the vector."""
     noises = torch.zeros_like(vector, device="cpu")
     add_whole_noises(noises.view(-1).numpy(), normal, scale, source)
     return noises
 
 
 def _through_numpy(function: Any, value: Any) -> Any:
-    """Projections and proximal maps are numpy's; tensors of the CPU share their memory with it."""
+    """Apply a numpy function to a tensor; tensors of the CPU share their memory with numpy."""
     return torch.from_numpy(np.ascontiguousarray(function(value.cpu().numpy()))).to(value.device)
 
 
-# Vectors that are used again: a training needs the same few at every step, and memory that is given back and taken again
-# is
-# soon in pieces.
+# Vectors that are used again: a training needs the same few at every step, and memory that is given back and taken
+# again is soon in pieces.
 
 
 class SpareVector:
@@ -97,11 +96,11 @@ class SpareVector:
         self._vector: Any = None
 
     def zeros(self) -> Any:
-        """It, with nothing in it; a new one where there is none."""
+        """Return the spare vector filled with zeros, or a new one if there is none."""
         found, self._vector = self._vector, None
         return torch.zeros(self._size, dtype=torch.float64, device=self._device) if found is None else found.zero_()
 
     def keep(self, vector: Any) -> None:
-        """Whoever gives it must not look at it again."""
+        """Keep a vector as the spare one; the caller must not use it again."""
         if vector.shape == (self._size,) and vector.dtype == torch.float64 and vector.device == self._device:
             self._vector = vector

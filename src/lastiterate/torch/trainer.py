@@ -84,13 +84,13 @@ class PrivateTrainer:
         described = run.run if isinstance(run, PlannedRun) else run
         self.team, releases = team_of() if team is None else team, tuple(releases)
         alike = {"seed": seed, "budget": (epsilon, delta, free)}
-        self.network = self.team.met(
+        self.network = self.team.join(
             lambda: _begun(Network(model, loss, autocast), described, dataset, collate_fn, alike)
         )
         self.source, self.dataset = Source(seed), dataset
         self.scheduler, self.num_workers, self.collate_fn, self.at_once = scheduler, num_workers, collate_fn, at_once
         planned = with_groups(described, optimizer)
-        self.run = self.team.led(lambda: self._executed(planned, epsilon, delta, free, releases))
+        self.run = self.team.lead(lambda: self._executed(planned, epsilon, delta, free, releases))
         self.places = releases_before(self.run.steps, releases)
         self.objective = NetworkObjective(self.network, self.run, at_once, self.team)
         self.optimizer = optimizer_for(self.run, self.network) if optimizer is None else optimizer
@@ -116,8 +116,8 @@ class PrivateTrainer:
             self.team.together(self._facts()),
             Keeper(path, checkpoint_every, file) as keeper,
         ):
-            weights, released = self._walked(self._begun_from(keeper), keeper)
-            self.team.finished(keeper.remove)
+            weights, released = self._take_steps(self._begun_from(keeper), keeper)
+            self.team.finish(keeper.remove)
         self.network.put(weights)
         self._trained = True
         parts = {place: self.network.named(one) for place, one in zip(self.places, released, strict=True)}
@@ -126,19 +126,19 @@ class PrivateTrainer:
         )
 
     def _identity(self) -> str:
-        """What a checkpoint has to be about, to go on from it."""
+        """Identity of the training, which a checkpoint must have to continue it."""
         records, seed = len(self.dataset), self.source.seed
         return training_identity(self.run, self.places, self.network, records, self.optimizer, seed)
 
     def _begun_from(self, keeper: Keeper) -> NetworkState:
-        """The start, or what a training that was killed has left."""
+        """Return the start, or the state that a killed training has left."""
         start = NetworkState(0, start_of(self.run, self.objective), randomness=self.source.state())
-        return self.team.agreed(keeper.found(start))
+        return self.team.agree(keeper.found(start))
 
     def _executed(
         self, run: Run, epsilon: float | None, delta: float | None, free: Free | str, releases: Iterable[int]
     ) -> Run:
-        """With the arithmetic of this training, and as a budget wants it."""
+        """Return the run with the arithmetic of this training, calibrated if a target is given."""
         run = prepared(run, self.network, self.at_once, self.team)
         if (epsilon is None) != (delta is None):
             raise InvalidInput("epsilon_without_delta", field="epsilon")
@@ -146,7 +146,7 @@ class PrivateTrainer:
             return run
         return calibrate(run, epsilon=epsilon, delta=delta, free=free, most_steps=run.steps, releases=releases)
 
-    def _walked(self, state: NetworkState, keeper: Keeper) -> tuple[Any, list[Any]]:
+    def _take_steps(self, state: NetworkState, keeper: Keeper) -> tuple[Any, list[Any]]:
         if state.optimizer:
             self.optimizer.load_state_dict(state.optimizer)
         if state.scheduler and self.scheduler is not None:
@@ -175,10 +175,10 @@ class PrivateTrainer:
                 if self.scheduler is not None:
                     self.scheduler.step()
                 if step + 1 in self.places:
-                    released.append(self.team.told(step_taken.leaving(weights)).clone())
+                    released.append(self.team.broadcast(step_taken.leaving(weights)).clone())
                 if keeper.due():
                     keeper.keep(self._state(step + 1, weights, released, sampler, step_taken))
-        return self.team.told(step_taken.leaving(weights)), released
+        return self.team.broadcast(step_taken.leaving(weights)), released
 
     def _state(self, step: int, weights: Any, released: list[Any], sampler: BatchSampler, taken: Any) -> NetworkState:
         by, rates = ({} if one is None else one.state_dict() for one in (self.optimizer, self.scheduler))
@@ -186,7 +186,7 @@ class PrivateTrainer:
         return NetworkState(step, weights, tuple(released), *now)
 
     def _set_rate(self, step: int, size: float) -> None:
-        """The learning rate is that of the run; where a scheduler sets it, it has to be."""
+        """Set the learning rate of the run, or check it where a scheduler sets it."""
         if self.optimizer is not None and self.rates_by_run:
             for group in self.optimizer.param_groups:
                 group["lr"] = size
@@ -194,7 +194,7 @@ class PrivateTrainer:
             check_rate(self.optimizer, self.run, step, size)
 
     def _batches(self, sampler: BatchSampler) -> Iterator[Batch]:
-        """Of each step, as the loader brings them."""
+        """Yield the batch of each step from the loader."""
         brought = iter(
             DataLoader(
                 self.dataset,
@@ -210,7 +210,7 @@ class PrivateTrainer:
             yield Batch(count, _parts(first, brought, lists))
 
     def _facts(self) -> Facts:
-        """What all processes have to say alike, and have not said before."""
+        """Facts that all processes must share and have not compared before."""
         return {
             "releases": self.places,
             "optimizer": "" if self.optimizer is None else str(self.optimizer),
@@ -219,7 +219,7 @@ class PrivateTrainer:
 
 
 def _begun(network: Network, run: Run, dataset: Any, collate_fn: Any, alike: Facts) -> tuple[Network, Facts]:
-    """What processes have when they meet, and what has to be alike in all of them."""
+    """Return the network of this process and the facts that all processes must share."""
     check_dataset(dataset, checked_run(run))
     network.collated = check_collate(network, dataset, collate_fn)
     return network, {"run": run_to_dict(run), **alike}
@@ -232,7 +232,7 @@ def _parts(first: Any, brought: Iterator[Any], lists: int) -> Iterator[tuple[Any
             yield pair_of(batch)
 
 
-# Is a trainer about to do what the run says? Its steps, its records and its batches, as far as its loader tells.
+# Check of other trainers: are steps, records and batches those of the run?
 
 
 _RANDOM, _FIXED, _NO_PASSES = "random", "fixed", "no passes"
@@ -242,7 +242,7 @@ _CLOSE = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class Planned:
-    """So many steps, each of `accumulated` batches of the loader on `devices`."""
+    """A training of `steps` steps, each of `accumulated` batches of the loader on `devices`."""
 
     steps: float
     loader: Any
@@ -250,7 +250,7 @@ class Planned:
     devices: int
 
     def check(self, run: Run) -> None:
-        """An error, of one sentence, where this is not the run."""
+        """Raise an error if this training is not that of the run."""
         if self.steps != run.steps:
             raise InvalidInput("trainer_steps_differ", field="steps", steps=run.steps, planned=self.steps)
         check_dataset(getattr(self.loader, "dataset", None), run)
@@ -263,7 +263,7 @@ class Planned:
             self._check_passes(sampler, order, run)
 
     def _check_rate(self, rate: float, run: Run) -> None:
-        """Of Opacus, which draws every record of a batch by itself."""
+        """Raise an error unless the run has Poisson batches at the rate at which Opacus draws records."""
         declared = getattr(run.batches, "rate", None)
         if declared is None or abs(declared - rate) > _CLOSE * rate:
             raise InvalidInput("loader_rate_differs", field="batches", rate=rate, batches=run.batches.described)
@@ -295,7 +295,7 @@ class Planned:
 
 
 def _order(sampler: Any) -> str | None:
-    """In which passes over the data come; None for a sampler of the user's own, of which nothing is known."""
+    """Order of the passes over the data; None for an unknown sampler of the user's own."""
     if isinstance(sampler, DistributedSampler):
         return _RANDOM if sampler.shuffle else _FIXED
     if isinstance(sampler, RandomSampler):
@@ -305,7 +305,7 @@ def _order(sampler: Any) -> str | None:
 
 
 def _innermost(sampler: Any) -> Any:
-    """Accelerate wraps the sampler of a loader."""
+    """Return the sampler of a loader without the wrappers of Accelerate."""
     while hasattr(sampler, "batch_sampler"):
         sampler = sampler.batch_sampler
     return sampler
@@ -322,15 +322,15 @@ def _check_own(sampler: BatchSampler, run: Run) -> None:
 
 
 def _used(run: Run) -> int:
-    """Records in an epoch."""
+    """Number of records used in an epoch."""
     return (run.batches.per_epoch - 1) * run.batches.largest + run.batches.last_size
 
 
-# A run as it is going to be executed on a network: with the arithmetic of that, the norm of the start, and checks.
+# The run as it is executed on a network: its arithmetic, the norm of the start, and checks.
 
 
 def prepared(run: Run, network: Network, at_once: int | None, team: Team = ALONE) -> Run:
-    """What rounding adds is known before the first step."""
+    """Return the run with the rounding of its arithmetic, known before the first step."""
     _check_loss(run)
     _check_dimension(run, network.size)
     _check_precision(run, network)
@@ -341,12 +341,12 @@ def prepared(run: Run, network: Network, at_once: int | None, team: Team = ALONE
 
 
 def start_of(run: Run, objective: NetworkObjective) -> Any:
-    """The parameters as they are, in the domain: the facts of a loss hold there only."""
+    """Return the parameters projected onto the domain, where alone the facts of a loss hold."""
     return objective.vectors.settled(replace(run, prox=None), objective.network.flat(), 1.0)
 
 
 def _check_precision(run: Run, network: Network) -> None:
-    """A smoothness is that of exact gradients; what single precision does to them is not small beside hidden noise."""
+    """Raise an error for a finite smoothness in single precision, whose rounding is not small beside hidden noise."""
     precisions = {one.dtype for one in network.parameters.values()} | {network.autocast or torch.float64}
     if math.isfinite(run.loss.smoothness) and precisions != {torch.float64}:
         coarse = next(one for one in precisions if one != torch.float64)
@@ -354,7 +354,7 @@ def _check_precision(run: Run, network: Network) -> None:
 
 
 def _check_loss(run: Run) -> None:
-    """A linear model's facts rest on the length of its rows, which `li.train` holds them to."""
+    """Raise an error for the loss of a linear model, whose row lengths only `li.train` enforces."""
     if run.loss.linear:
         raise InvalidInput("loss_of_linear_model", field="loss", loss=run.loss.kind)
 

@@ -1,4 +1,4 @@
-"""For the Trainer of Hugging Face: a callback that records what is logged, saved and stopped at, and gives the report."""
+"""Support of Hugging Face's Trainer: a callback that records what is logged, saved and stopped at, for the report."""
 
 from __future__ import annotations
 
@@ -85,13 +85,13 @@ class RecordReleases(Recorder, _callback()):  # type: ignore[misc]
                 self.recording.metric(name, [state.global_step], f"reported to {to}" if to else "")
 
     def _tell_history(self, state: Any, where: str) -> None:
-        """All that was ever logged is written there, too."""
+        """Record a leak for each secret metric, since the whole history of the log is written there."""
         kept = {name for entry in state.log_history for name in entry if self.recording.is_inside(name)}
         for name in sorted(kept):
             self.recording.leak(state.global_step, f"{name} in it", f"{name} in {where}")
 
     def _look_at_choices(self, args: Any, state: Any) -> None:
-        """What the end of the training, its result or its files are chosen by."""
+        """Record the metrics that decide the end of the training, its result or its files."""
         metric = args.metric_for_best_model or "loss"
         metric = metric if metric.startswith("eval_") else f"eval_{metric}"
         if "EarlyStoppingCallback" in state.stateful_callbacks:
@@ -116,5 +116,5 @@ def _check_arguments(args: Any) -> None:
 
 
 def _data_free(name: str, value: Any) -> bool:
-    """Sums of operations count tokens, unless the model has no such count and they are 0."""
+    """Whether a metric does not depend on the data; counts of operations do, unless they are 0."""
     return name in _DATA_FREE or name.endswith(_TIMES) or (name == "total_flos" and value == 0)

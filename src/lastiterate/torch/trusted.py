@@ -1,4 +1,4 @@
-"""One thing that a training takes from outside, as a row of a table that is checked, documented and tested as a whole."""
+"""A thing that a training takes from outside: a row of a table that is checked, documented and tested."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from lastiterate.facts import fact
 
 @dataclass(frozen=True)
 class Trusted:
-    """`needed`: the code of what it has to be. `check` raises an error at a step where it is not.
+    """A row: `needed` is the code of what must hold; `check` raises an error at a step where it does not.
 
     `assumed`: the codes of what the report states of it, where it applies, because nothing can check it.
     """
@@ -32,7 +32,7 @@ def check_all(table: tuple[Trusted, ...], step: Any) -> None:
             entry.check(step)
 
 
-# Can PyTorch's random numbers be repeated? Whoever knows the seed knows them all.
+# Seeds: whoever knows one can repeat PyTorch's random numbers.
 
 
 _TYPED_BY_HAND = 2**41  # a time in milliseconds is below; one in eight million seeds from the operating system is, too
@@ -41,13 +41,13 @@ ORDER_SEEDED = fact("order_seeded")
 
 
 def seeded(generator: Any, device: Any = None) -> bool:
-    """Whether it has a seed that somebody typed, or that all new generators have. None is PyTorch's own."""
+    """Whether a generator has a seed that was typed, or that all new generators have; None is PyTorch's own."""
     seed = _generator(generator, device).initial_seed()
     return bool(seed < _TYPED_BY_HAND or seed == _OF_A_NEW_GENERATOR)
 
 
 class SeedWatch:
-    """Looks at a generator again and again during a training: a seed that was set on the way makes numbers known, too."""
+    """Watch on a generator during a training: a seed that is set on the way makes its numbers known."""
 
     def __init__(self, generator: Any, device: Any = None) -> None:
         self._generator, self._device = generator, device
@@ -70,7 +70,7 @@ class SeedWatch:
 
 
 def _generator(generator: Any, device: Any) -> Any:
-    """The generator itself, or PyTorch's own for this device."""
+    """Return the generator itself, or PyTorch's own for this device."""
     if generator is None and device is not None and device.type == "cuda":
         return torch.cuda.default_generators[torch.cuda.current_device() if device.index is None else device.index]
     return torch.default_generator if generator is None else generator

@@ -23,7 +23,7 @@ _PLAIN = (bool, int, float, str, tuple)
 
 
 def working_copy(module: Any) -> Any:
-    """Without memory: buffers and attributes as they are now, the parameters themselves."""
+    """Copy a module with its buffers and attributes as they are now; the parameters are shared."""
     shared = {id(one): one for one in module.parameters()}
     held = [value for part in module.modules() for value in vars(part).values() if isinstance(value, torch.Tensor)]
     own = {id(one): one.detach().clone() for one in (*held, *module.buffers())}
@@ -36,12 +36,12 @@ def working_copy(module: Any) -> Any:
 
 
 def buffers_of(module: Any) -> dict[str, tuple[Any, int]]:
-    """Which tensors the buffers are, and how often they were written to."""
+    """Return the buffers by name, each with the number of times it was written to."""
     return {name: (one, one._version) for name, one in module.named_buffers(remove_duplicate=False)}
 
 
 def check_buffers(module: Any, before: dict[str, tuple[Any, int]]) -> None:
-    """A module whose buffers move would have to release them to be what was trained."""
+    """Raise an error if a buffer has changed: it would have to be released with the model."""
     now = buffers_of(module)
     for name in {**before, **now}:
         one, two = before.get(name), now.get(name)
@@ -50,7 +50,7 @@ def check_buffers(module: Any, before: dict[str, tuple[Any, int]]) -> None:
 
 
 def module_identity(module: Any) -> list[Any]:
-    """What tells this module from another: its layers, and the settings of each."""
+    """Return an identity of the module: its layers, and the settings of each."""
     return [str(module), [[name, *_layer_identity(part)] for name, part in module.named_modules()]]
 
 
@@ -66,7 +66,7 @@ def first_line(error: Exception) -> str:
     return f"{line[:180].rstrip('.')}."
 
 
-# Copies of modules as `copy.deepcopy` makes them, in a tenth of the time, where their attributes are simple.
+# Quick copies: as `copy.deepcopy` makes them, in a tenth of the time, where attributes are simple.
 
 
 _ATOMS = {type(None), bool, int, float, complex, str, bytes, torch.dtype, torch.device, types.FunctionType}
@@ -76,11 +76,11 @@ _NAMED = ("_parameters", "_buffers", "_modules")
 
 
 class NotSimple(Exception):
-    """Only `copy.deepcopy` knows how to copy this."""
+    """Raised for a module that only `copy.deepcopy` knows how to copy."""
 
 
 def quick_copy(module: Any, known: dict[int, Any]) -> Any:
-    """Of a module; what is `known`, by its id, is not copied but taken as it is, tensors and modules alike."""
+    """Copy a module quickly; objects whose id is in `known`, tensors and modules alike, are shared instead."""
     if id(module) not in known:
         kind: Any = type(module)
         if not _is_usual(kind):
@@ -92,7 +92,7 @@ def quick_copy(module: Any, known: dict[int, Any]) -> Any:
 
 
 def _named(values: Any, known: dict[int, Any]) -> Any:
-    """Parameters, buffers and modules: a dict of them, some of which may be None."""
+    """Copy a dict of parameters, buffers or modules, some of which may be None."""
     if type(values) is not dict:
         raise NotSimple
     return {name: None if one is None else _part(one, known) for name, one in values.items()}
@@ -109,7 +109,7 @@ def _known(value: Any, known: dict[int, Any]) -> Any:
 
 
 def _copied(value: Any, known: dict[int, Any]) -> Any:
-    """Numbers and strings as they are, containers of them anew."""
+    """Return numbers and strings as they are, and copies of their containers."""
     kind = type(value)
     if kind in _ATOMS:
         return value
@@ -131,7 +131,7 @@ def _is_usual(kind: type) -> bool:
     )
 
 
-# Models without the chance of dropout, while two computations of one loss are compared.
+# Dropout, switched off while two computations of one loss are compared.
 
 
 _DROPPING = {
@@ -141,24 +141,24 @@ _DROPPING = {
 
 
 class WithoutDropout(TorchFunctionMode):  # type: ignore[misc]
-    """Whatever would drop something hands out its input, wherever it is called: layers, functions, attention.
+    """Mode in which dropout returns its input, wherever it is called: layers, functions, attention.
 
-    `met`: whether anything was called that may drop something.
+    `applied`: whether anything was called that may drop something.
     """
 
     def __init__(self) -> None:
         super().__init__()
-        self.met = False
+        self.applied = False
 
     def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         named = dict(kwargs or {})
         if function in _DROPPING:
-            self.met = True
+            self.applied = True
             return args[0] if args else named["input"]
         if function is functional.multi_head_attention_forward:
-            self.met, named["training"] = True, False
+            self.applied, named["training"] = True, False
         if function is functional.scaled_dot_product_attention:
             named |= dict(zip(("attn_mask", "dropout_p", "is_causal"), args[3:], strict=False))
-            self.met = self.met or bool(named.get("dropout_p"))
+            self.applied = self.applied or bool(named.get("dropout_p"))
             args, named["dropout_p"] = args[:3], 0.0
         return function(*args, **named)

@@ -37,17 +37,17 @@ _OWNER_ONLY = 0o600
 
 
 class StateFile(Protocol):
-    """How the states of one training are written and read."""
+    """Reader and writer of the states of one training."""
 
-    def encoded(self, state: Any) -> bytes:
-        """Everything there is to know of a state; nothing where it leads nowhere."""
+    def encode(self, state: Any) -> bytes:
+        """Return a state as bytes, in full; nothing if no training can continue from it."""
 
     def read(self, path: Path) -> Any:
-        """The state in a file: `OfAnother` or `Damaged` where it is none of this training."""
+        """Return the state in a file; raise `OfAnother` or `Damaged` if it is none of this training."""
 
 
 class Keeper:
-    """Writes the state from time to time, finds it again, and removes it. Without a path it does nothing.
+    """Writer of a training's state, which finds it again and removes it; without a path it does nothing.
 
     While it is open nobody else can open it: two trainings that go on from one state would be two releases.
     """
@@ -75,8 +75,8 @@ class Keeper:
         return self.path is not None and time.monotonic() - self.written >= self.every
 
     def keep(self, state: Any) -> None:
-        """The old file stays whole until the new one is."""
-        content = b"" if self.path is None else self.file.encoded(state)
+        """Write the state; the old file stays whole until the new one is."""
+        content = b"" if self.path is None else self.file.encode(state)
         if self.path is None or not content:
             return
         try:
@@ -86,7 +86,7 @@ class Keeper:
         self.written = time.monotonic()
 
     def found(self, start: Any) -> Any:
-        """The state that was kept; `start` where there is none."""
+        """Return the state that was kept, or `start` if there is none."""
         if self.path is None or not self.path.exists():
             return start
         try:
@@ -108,7 +108,7 @@ class Keeper:
 
 
 def _locked(path: Path) -> int:
-    """The system lets go of it when the process ends, however it ends. A link in its place is refused, not followed."""
+    """Lock a file until the process ends, however it ends; a link in its place is refused, not followed."""
     try:
         handle = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), _OWNER_ONLY)
     except OSError as error:
@@ -125,7 +125,7 @@ def _locked(path: Path) -> int:
     return handle
 
 
-# The bytes of a checkpoint: a checksum over everything, a few words of JSON, and the arrays as they lie in memory.
+# The file format: a checksum, a few words of JSON, and the arrays as they lie in memory.
 #
 # How long the arrays are is known from the training, never from the file: a file cannot ask for memory, nor can a single
 # changed bit load another state.
@@ -139,28 +139,28 @@ _FIELDS = {"identity", "step", "randomness"}
 
 
 class Damaged(ValueError):
-    """What was read is no checkpoint of such a training."""
+    """The file is no checkpoint of such a training."""
 
 
 class OfAnother(ValueError):
-    """What was read is a checkpoint of another training."""
+    """The file is a checkpoint of another training."""
 
 
 @dataclass(frozen=True, eq=False)
 class ArraysFile:
-    """The states of this training. One that is not finite leads nowhere."""
+    """Files of the states of this training; a state that is not finite is not written."""
 
     training: Training
 
-    def encoded(self, state: State) -> bytes:
-        return encoded(state, self.training) if state.finite else b""
+    def encode(self, state: State) -> bytes:
+        return encode(state, self.training) if state.finite else b""
 
     def read(self, path: Path) -> State:
         return read(path, self.training)
 
 
-def encoded(state: State, training: Training) -> bytes:
-    """Everything there is to know of a state."""
+def encode(state: State, training: Training) -> bytes:
+    """Return a state in full as bytes, with a digest."""
     told = {"identity": training.identity, "step": state.step, "randomness": state.randomness}
     words = json.dumps(told).encode()
     floats = [np.ascontiguousarray(one, "<f8").tobytes() for one in state.arrays]
@@ -170,16 +170,16 @@ def encoded(state: State, training: Training) -> bytes:
 
 
 def read(path: Path, training: Training) -> State:
-    """The state in a file, if it is one of this very training, whole and unchanged."""
+    """Return the state in a file, which must be one of this very training, whole and unchanged."""
     most = _most_bytes(training)
     if not path.is_file() or path.stat().st_size > most:
         raise Damaged
     with path.open("rb") as file:
-        return decoded(file.read(most), training)
+        return decode(file.read(most), training)
 
 
-def decoded(content: bytes, training: Training) -> State:
-    """The state that `encoded` wrote."""
+def decode(content: bytes, training: Training) -> State:
+    """The state that `encode` wrote."""
     told, arrays = _opened(content)
     if told["identity"] != training.identity:
         raise OfAnother
@@ -193,7 +193,7 @@ def decoded(content: bytes, training: Training) -> State:
 
 
 def _opened(content: bytes) -> tuple[dict[str, Any], bytes]:
-    """The words and the arrays of a file whose checksum is right."""
+    """Return the words and the arrays of a file whose checksum is right."""
     begin = len(_FORMAT) + _DIGEST
     digest, body = content[len(_FORMAT) : begin], content[begin:]
     if not content.startswith(_FORMAT) or hashlib.sha256(body).digest() != digest:
@@ -227,11 +227,11 @@ def _most_bytes(training: Training) -> int:
     return len(_FORMAT) + _DIGEST + _LENGTH + _MOST_WORDS + 8 * numbers
 
 
-# Where a training stands, and what a state has to be to belong to one.
+# States, and the training that they belong to.
 
 
 class Standing(Protocol):
-    """What a step has to know of a state."""
+    """The parts of a state that a step uses."""
 
     @property
     def step(self) -> int: ...
@@ -245,7 +245,7 @@ class Standing(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """Where a training stands: after `step` steps, with the iterates that will be released, and what random numbers need.
+    """State of a training after `step` steps: the weights, the iterates to be released, and the random numbers' state.
 
     `memory`: what the optimiser remembers, and the average that will be released.
     """
@@ -259,7 +259,7 @@ class State:
 
     @property
     def arrays(self) -> tuple[Floats, ...]:
-        """All that are like the weights."""
+        """All arrays of the shape of the weights."""
         return self.weights, *self.memory, *self.released
 
     @property
@@ -295,19 +295,19 @@ class Training:
 
     @property
     def remembered(self) -> int:
-        """So many arrays are remembered beside the weights."""
+        """Number of arrays remembered beside the weights."""
         return self.run.optimizer.slots + self.run.released.slots
 
     def releases_until(self, step: int) -> int:
-        """So many iterates have been kept for their release after `step` steps."""
+        """Number of iterates kept for their release after `step` steps."""
         return sum(place <= step for place in self.releases)
 
     def has_order(self, step: int) -> bool:
-        """Whether an order of the records has been drawn by then; it is kept until the next is."""
+        """Whether an order of the records has been drawn after `step` steps; it is kept until the next is."""
         return self.run.batches.shuffled and step > 0
 
     def allows(self, state: State) -> bool:
-        """Whether this training can be where the state says."""
+        """Whether a state is one that this training can reach."""
         return (
             0 <= state.step <= self.run.steps
             and len(state.released) == self.releases_until(state.step)
@@ -324,7 +324,7 @@ class Training:
         return state.order.dtype.kind == "i" and self.run.batches.allows_order(state.order)
 
     def _allows_randomness(self, randomness: Any) -> bool:
-        """Without a seed there is nothing to go on with; with one, a source has to take it as it is."""
+        """Whether the random numbers' state fits: none without a seed, and one that a source accepts with one."""
         if self.seed is None or randomness is None:
             return self.seed is None and randomness is None
         source = Source(self.seed)

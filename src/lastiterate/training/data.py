@@ -19,7 +19,7 @@ _LONGEST = 1e150
 
 
 class Data(ABC):
-    """Records as a trainer asks for them, wherever they lie.
+    """Records that a trainer reads, wherever they are stored.
 
     `shortened`: how many rows were longer than declared. It was computed from the data: it is not private.
     """
@@ -32,25 +32,25 @@ class Data(ABC):
     @property
     @abstractmethod
     def shape(self) -> tuple[int, ...]:
-        """Of all features."""
+        """Shape of all features."""
 
     @property
     @abstractmethod
     def dtype(self) -> Any:
-        """Of the features, as they are trained on."""
+        """Type of the features as they are trained on."""
 
     @abstractmethod
     def pieces(self, chosen: Indices, most: int) -> Iterator[Records | Unmeasured]:
-        """The chosen records, so many at a time."""
+        """Yield the chosen records in pieces of at most `most`."""
 
     @abstractmethod
     def fingerprints(self) -> list[list[Any]]:
-        """Of features and targets: what tells them from any others."""
+        """Fingerprints of features and targets."""
 
 
 @dataclass(frozen=True, eq=False)
 class InMemory(Data):
-    """Arrays as they were given: they are not copied."""
+    """Records in arrays as they were given, without a copy."""
 
     records: Records
     shortened: int = 0
@@ -74,7 +74,7 @@ class InMemory(Data):
 
 
 def pair_of(data: Any) -> tuple[Any, Any]:
-    """Features and targets."""
+    """Return features and targets as a pair, or raise an error."""
     try:
         features, targets = data
     except (TypeError, ValueError) as error:
@@ -83,7 +83,7 @@ def pair_of(data: Any) -> tuple[Any, Any]:
 
 
 def linear_data(data: Any, records: int, feature_norm: float | None, dtype: Any) -> InMemory:
-    """For linear models. A row is scaled without looking at other rows, so privacy holds."""
+    """Check data for linear models; a row is scaled without looking at other rows, so privacy holds."""
     features, targets = pair_of(data)
     rows = _numbers("features", features, dtype)
     labels = _numbers("targets", targets, np.float64)
@@ -102,7 +102,7 @@ def check_finite(norms: Floats, labels: Floats) -> None:
 
 
 def any_data(data: Any, records: int) -> InMemory:
-    """For a gradient of the user's own: arrays whose first axis counts the records."""
+    """Check data for a gradient of the user's own: arrays whose first axis counts the records."""
     features, targets = (_unmasked(part) for part in pair_of(data))
     if "O" in (features.dtype.kind, targets.dtype.kind):
         raise must_be("data", "arrays of numbers, or of strings", "objects")
@@ -124,7 +124,7 @@ def _numbers(name: str, values: Any, dtype: Any) -> Floats:
 
 
 def check_unmasked(values: Any) -> None:
-    """What lies under a mask would be trained on."""
+    """Raise an error if values are masked, since what a mask hides would be trained on."""
     if np.ma.is_masked(values):
         raise InvalidInput("data_masked", field="data")
 
@@ -138,7 +138,7 @@ def _unmasked(values: Any) -> np.ndarray:
 
 
 def float_type(given: Any, dtype: Any) -> Any:
-    """The one asked for; by default single precision stays what it is, and all else becomes double."""
+    """Return the type asked for; by default single precision stays, and anything else becomes double."""
     if dtype is not None:
         return dtype
     return np.float32 if given == np.float32 else np.float64
@@ -156,7 +156,7 @@ def checked_float_type(dtype: Any) -> Any:
 
 
 def check_range(labels: Floats, precision: Any) -> None:
-    """Products are computed in this precision, and a target that is infinite there is so at every step."""
+    """Raise an error if targets are infinite in the precision in which products are computed."""
     largest = float(np.finfo(precision).max)
     if (np.abs(labels) > largest).any():
         got = f"{np.abs(labels).max():.3g}"
@@ -177,7 +177,7 @@ def shortened_rows(rows: Floats, norms: Floats, most: float) -> Floats:
     return copy
 
 
-# Rows of features with their targets, none longer than was declared.
+# Records in memory, none longer than declared.
 #
 # The features are never copied: a row that is too long is scaled where it is used, by a factor of its own.
 
@@ -204,11 +204,11 @@ class Records:
 
     @property
     def longest(self) -> float:
-        """No row is longer."""
+        """Upper bound on the norm of a row."""
         return float(self.norms.max(initial=0.0))
 
     def in_precision(self, precision: Any) -> Records:
-        """In this precision, row by row in memory whatever the rows are: how they lie must not depend on one of them.
+        """Return contiguous rows in this precision, so that no record decides how the others lie in memory.
 
         Rows that are far too long are short already, in a copy.
         """
@@ -225,7 +225,7 @@ class Records:
 
 @dataclass(frozen=True, eq=False)
 class Unmeasured:
-    """Records that are short enough as they are. Their norms are computed when they are asked for: most steps need none.
+    """Records short enough as they are; norms are computed on request, since most steps need none.
 
     `longest` is what no norm exceeds; `kept_in` is the precision that the rows came in.
     """
@@ -241,17 +241,17 @@ class Unmeasured:
 
     @property
     def norms(self) -> Floats:
-        """As `limited` has them."""
+        """Upper bounds on the norms of the rows, as `limited` computes them."""
         return at_least(at_least(row_norms_above(self.features), self.kept_in), self.features.dtype)
 
     def in_precision(self, precision: Any) -> Unmeasured:
-        """As those that were measured."""
+        """Return the records with contiguous rows in this precision."""
         rows = np.ascontiguousarray(self.features, precision)
         return Unmeasured(rows, self.targets, self.longest, self.kept_in)
 
 
 def limited(rows: Floats, labels: Floats, norms: Floats, feature_norm: float | None) -> tuple[Records, int]:
-    """Records of which none is longer than declared, and how many were. No row is looked at for the sake of another."""
+    """Return records scaled down to the declared norm, each by itself, and the number of those that were longer."""
     if feature_norm is None or not (norms > feature_norm).any():
         return Records(rows, labels, at_least(norms, rows.dtype), None), 0
     shrink = 1 - 4 * float(np.finfo(rows.dtype).eps)  # so that rounding cannot make a row too long again
@@ -261,7 +261,7 @@ def limited(rows: Floats, labels: Floats, norms: Floats, feature_norm: float | N
 
 
 def parts_of(chosen: Indices, records: int, most: int) -> Iterator[Indices]:
-    """The same records, at most so many at a time."""
+    """Yield the chosen records in parts of at most `most`."""
     if not isinstance(chosen, slice):
         yield from (chosen[first : first + most] for first in range(0, len(chosen), most))
         return
@@ -272,11 +272,11 @@ def parts_of(chosen: Indices, records: int, most: int) -> Iterator[Indices]:
 
 
 def count_longer(norms: Floats, most: float) -> int:
-    """How many rows are longer than this, by more than rounding."""
+    """Number of rows that are longer than `most` by more than rounding."""
     return int((norms > most * (1 + _ROUNDING)).sum())
 
 
-# Records that lie somewhere else than in memory: files that are mapped, or whatever can be read piece by piece.
+# Records outside memory: mapped files, or any source that can be read piece by piece.
 
 
 @runtime_checkable
@@ -295,7 +295,7 @@ class RecordSource(Protocol):
     def __len__(self) -> int: ...
 
     def pieces(self, chosen: Indices, rows: int) -> Iterator[tuple[Any, Any]]:
-        """Features and targets of the chosen records, in the given order, `rows` at a time; the last piece may be shorter.
+        """Yield features and targets of the chosen records in order, `rows` at a time; the last piece may be shorter.
 
         `chosen` is a slice or an array of positions.
         """
@@ -304,7 +304,7 @@ class RecordSource(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class ArrayRecords:
-    """Two arrays, of which only the records that a step uses are touched."""
+    """Records in two arrays, of which only those that a step uses are read."""
 
     features: np.ndarray
     targets: np.ndarray
@@ -334,7 +334,7 @@ def on_disk(array: Any) -> bool:
 
 
 def mapped_pair(features: np.ndarray, targets: Any) -> ArrayRecords:
-    """Features in a mapped file, and targets, as they are given."""
+    """Return features in a mapped file, and targets, as records; they are checked, not copied."""
     check_unmasked(features)
     check_unmasked(targets)
     rows, labels = np.asarray(features), np.asarray(targets)

@@ -1,4 +1,4 @@
-"""What tells two functions, or two arrays, apart: the same in every process, another where the value is another.
+"""Fingerprints of functions and arrays: equal in every process, different for different values.
 
 A function is its name, its code, and the values that it closes over or looks up in its module, as far as they are data or
 functions themselves. Of an object that says nothing about itself, only the type is known.
@@ -26,8 +26,8 @@ _NAMED = (type, types.BuiltinFunctionType, types.ModuleType, np.ufunc)
 
 
 def fingerprint(value: Any) -> str:
-    """Equal for equal values, as far as they can be told apart."""
-    return hashlib.sha256(json.dumps(_Teller().told(value)).encode()).hexdigest()
+    """Return a fingerprint that is equal for equal values, as far as they can be told apart."""
+    return hashlib.sha256(json.dumps(_Fingerprints().of(value)).encode()).hexdigest()
 
 
 def array_fingerprint(array: np.ndarray) -> list[Any]:
@@ -36,7 +36,7 @@ def array_fingerprint(array: np.ndarray) -> list[Any]:
     at_once = max(1, _BYTES_AT_ONCE // max(1, rows.nbytes // max(1, len(rows))))
     for first in range(0, len(rows), at_once):
         digest.add(rows[first : first + at_once])
-    return digest.told()
+    return digest.fingerprint()
 
 
 class ArrayDigest:
@@ -48,24 +48,24 @@ class ArrayDigest:
         self._dtype, self._shape, self._digest = dtype, shape, hashlib.sha256()
 
     def add(self, rows: np.ndarray) -> None:
-        """The next rows."""
+        """Add the next rows to the digest."""
         if self._dtype.itemsize:
             whole = np.ascontiguousarray(rows, self._dtype).reshape(-1)
             self._digest.update(whole.view(np.uint8).data)  # dates have no buffer of their own
 
-    def told(self) -> list[Any]:
-        """When all rows have been shown."""
+    def fingerprint(self) -> list[Any]:
+        """Return the fingerprint after all rows have been added."""
         return ["array", str(self._dtype.descr), list(self._shape), self._digest.hexdigest()]
 
 
-class _Teller:
-    """Remembers what it has told, so that what refers to itself ends."""
+class _Fingerprints:
+    """Fingerprints of nested values; what was seen before is named again, so that cycles end."""
 
     def __init__(self) -> None:
         self._before: dict[int, tuple[int, Any]] = {}
 
-    def told(self, value: Any) -> Any:
-        """As JSON could hold it."""
+    def of(self, value: Any) -> Any:
+        """Return a fingerprint of the value that JSON can hold."""
         if isinstance(value, _PLAIN):
             return [type(value).__name__, repr(value)]
         if isinstance(value, os.PathLike):
@@ -82,56 +82,56 @@ class _Teller:
             case np.ndarray() | np.generic():
                 yield array_fingerprint(np.asarray(value)) if not value.dtype.hasobject else str(value.dtype)
             case tuple() | list():
-                yield from map(self.told, value)
+                yield from map(self.of, value)
             case set() | frozenset():
-                yield sorted(json.dumps(_Teller().told(one)) for one in value)
+                yield sorted(json.dumps(_Fingerprints().of(one)) for one in value)
             case Mapping():
                 yield sorted(
-                    ([json.dumps(_Teller().told(key)), self.told(one)] for key, one in value.items()), key=repr
+                    ([json.dumps(_Fingerprints().of(key)), self.of(one)] for key, one in value.items()), key=repr
                 )
             case types.CodeType():
                 yield from (value.co_code.hex(), value.co_names, value.co_varnames, value.co_freevars)
-                yield from map(self.told, value.co_consts)
+                yield from map(self.of, value.co_consts)
             case types.FunctionType():
                 yield from self._function(value)
             case types.MethodType():
-                yield from (self.told(value.__func__), self.told(value.__self__))
+                yield from (self.of(value.__func__), self.of(value.__self__))
             case functools.partial():
-                yield from (self.told(value.func), self.told(value.args), self.told(value.keywords))
+                yield from (self.of(value.func), self.of(value.args), self.of(value.keywords))
             case _:
                 yield from self._object(value)
 
     def _function(self, function: types.FunctionType) -> Iterator[Any]:
-        yield from (function.__module__, function.__qualname__, self.told(function.__code__))
-        yield from (self.told(function.__defaults__), self.told(function.__kwdefaults__))
+        yield from (function.__module__, function.__qualname__, self.of(function.__code__))
+        yield from (self.of(function.__defaults__), self.of(function.__kwdefaults__))
         for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
             yield [name, self._content(cell)]
         for name in sorted(_names_in(function.__code__)):
             if _matters(found := function.__globals__.get(name, types), function.__module__):
-                yield [name, self.told(found)]
+                yield [name, self.of(found)]
 
     def _content(self, cell: Any) -> Any:
         try:
-            return self.told(cell.cell_contents)
+            return self.of(cell.cell_contents)
         except ValueError:  # not bound yet
             return None
 
     def _object(self, value: Any) -> Iterator[Any]:
         yield from (type(value).__module__, type(value).__qualname__)
         if callable(describe := getattr(value, "checkpoint_identity", None)):
-            yield self.told(describe())
+            yield self.of(describe())
         elif hasattr(value, "__array__"):
             yield _as_array(value)
         elif isinstance(value, Enum):
             yield value.name
         elif hasattr(value, "__wrapped__"):
-            yield self.told(value.__wrapped__)
+            yield self.of(value.__wrapped__)
         elif is_dataclass(value):
-            yield from (self.told(getattr(value, one.name, None)) for one in fields(value))
+            yield from (self.of(getattr(value, one.name, None)) for one in fields(value))
         elif callable(value):
-            yield self.told(getattr(value, "__dict__", None))
+            yield self.of(getattr(value, "__dict__", None))
         if isinstance(call := vars(type(value)).get("__call__"), types.FunctionType):
-            yield self.told(call)
+            yield self.of(call)
 
 
 def _as_array(value: Any) -> Any:
@@ -147,7 +147,7 @@ def _names_in(code: types.CodeType) -> set[str]:
 
 
 def _matters(value: Any, module: str) -> bool:
-    """Data, and functions of the same module; those of libraries are known by the names that the code uses."""
+    """Whether a global value belongs in a fingerprint: data, and functions of the same module."""
     if isinstance(value, types.FunctionType):
         return value.__module__ == module
     return isinstance(value, (*_PLAIN, np.ndarray, np.generic, tuple, list, dict, functools.partial))

@@ -1,4 +1,4 @@
-"""The sum of clipped gradients over a batch, and the one way out of the house for whatever gets noise."""
+"""Sums of clipped gradients over a batch, and the one function through which noisy values are released."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from lastiterate.runs.noise import (
 from lastiterate.runs.run import Run
 from lastiterate.training.data import Data, Records, Unmeasured
 
-# The one way out of the house: whatever gets noise is the nearest point of a public grid to value + noise, exactly.
+# Releases: the nearest point of a public grid to value + noise, exactly.
 
 
 _FARTHEST = 2.0**28  # times the noise: beyond, doubles are too coarse to be quick
@@ -43,7 +43,7 @@ def leaves(
     factor: float = 1.0,
     finer: int = RELEASED,
 ) -> Floats:
-    """factor·value with these noises, as it may be released, on a grid 2^finer times finer than the noise.
+    """Return factor·value with these noises for release, on a grid 2^finer times finer than the noise.
 
     Its law is that of the ideal mechanism, rounded: low bits show nothing, and a guarantee with δ = 0 stays one, but for a
     probability of 2⁻¹⁹⁰ that noise lies where 191 random bits do not reach.
@@ -63,18 +63,18 @@ def leaves(
 
 
 def leaves_with_normal_noise(value: Floats, std: float, source: Source, finer: int = RELEASED) -> Floats:
-    """With Gaussian noise."""
+    """Release the value with Gaussian noise."""
     return leaves(value, ((normal, std),), source, finer=finer)
 
 
-# What a step needs to know of the arrays that it is taken with: numpy's here, PyTorch's tensors in `lastiterate.torch`.
+# Operations on arrays: numpy's here, PyTorch's tensors in `lastiterate.torch`.
 
 
 _FINEST = 40  # a finer grid would leave too many roundings in doubt
 
 
 class Vectors:
-    """Numpy's arrays in double precision, whose noise is drawn exactly around what they hold."""
+    """Operations on numpy's arrays in double precision, with noise drawn exactly around their values."""
 
     straying = STRAYING
     """By how much the iterates of a training may stray, as mu."""
@@ -87,22 +87,22 @@ class Vectors:
         return length(vector)
 
     def noisy(self, value: Any, std: float, source: Source, finer: int, length: float | None = None) -> Any:
-        """With Gaussian noise, on a grid so many powers of two finer than the noise. The value may be used up.
+        """Return the value with Gaussian noise on a grid `finer` powers of two below the noise; may overwrite it.
 
         `length`: that of the value, where it is known.
         """
         return leaves_with_normal_noise(value, std, source, finer)
 
     def settled(self, run: Run, value: Any, step_size: float) -> Any:
-        """After the proximal map and the projection of a run."""
+        """Return the value after the proximal map and the projection of a run."""
         return run.domain.projected(value if run.prox is None else run.prox.mapped(value, step_size))
 
     def grid_of_released(self, finer: int) -> int:
-        """How fine the grid of what is released is, where that of hidden iterates is `finer`."""
+        """Fineness of the grid of what is released, where that of hidden iterates is `finer`."""
         return RELEASED
 
     def grid_of_hidden(self, apart: float, noises: tuple[float, float], roundings: float) -> int:
-        """So fine that rounding to half a step of the grid, made larger by the next step, strays by half of what it may.
+        """Fineness at which half a grid step, enlarged by the next step, strays by half of what is allowed.
 
         Also where the noise of the next step is smaller. Where no Lipschitz constant is known, no account uses one, and any
         grid will do.
@@ -113,7 +113,7 @@ class Vectors:
         return math.ceil(math.log2(roundings * most / least * max(1.0, apart) / self.straying))
 
 
-# The sum of clipped gradients over a batch: in closed form for linear models, record by record for anything else.
+# Objectives: clipped gradient sums, in closed form for linear models, else record by record.
 
 
 RecordGradients = Callable[[Any, Any, Any], Any]
@@ -125,7 +125,7 @@ _TINY = 2.3e-308  # below, factors are not accurate, and a gradient that needs o
 
 
 class Objective(ABC):
-    """What is descended. `precision` is that of what is returned; the iterate itself is always kept in double precision."""
+    """An objective to descend; gradients have this `precision`, the iterate always double precision."""
 
     data: Data
     vectors: Vectors = Vectors()
@@ -140,12 +140,12 @@ class Objective(ABC):
 
     @abstractmethod
     def arithmetic(self, run: Run, parameters: int) -> Arithmetic:
-        """What rounding adds; an error if that is too much."""
+        """Rounding error of the run as its arithmetic; raise an error if it is too large."""
 
 
 @dataclass(frozen=True, eq=False)
 class LinearModel(Objective):
-    """No gradient of a single record is ever formed."""
+    """A linear model, for which no gradient of a single record is ever formed."""
 
     model: Model
     data: Data
@@ -178,7 +178,7 @@ class LinearModel(Objective):
 
 @dataclass(frozen=True, eq=False)
 class EachRecord(Objective):
-    """The user's own gradients, a number of records at a time, each cut to the clip and to what the loss declares."""
+    """The user's own gradients, some records at a time, each cut to the clip and to the declared bound."""
 
     gradients: RecordGradients
     data: Data
@@ -203,7 +203,7 @@ class EachRecord(Objective):
         return total
 
     def arithmetic(self, run: Run, parameters: int) -> Arithmetic:
-        """`_check_rounding` holds gradients without a bound to a part of the sensitivity."""
+        """Rounding of the run; that of unbounded gradients is held small by `_check_rounding`."""
         most = _least(self.declared, _smallest_clip(run))
         return acceptable_arithmetic(run, IN_DOUBLE_PRECISION) if math.isfinite(most) else UNBOUNDED
 
@@ -217,7 +217,7 @@ class EachRecord(Objective):
         return found.reshape(len(records), -1)
 
     def _check_rounding(self, lengths: float, records: int) -> None:
-        """Of gradients without a bound: the rounding of their sum is small beside the sensitivity, or nothing is claimed."""
+        """Raise an error if the rounding of a sum of unbounded gradients is not small beside the sensitivity."""
         rounding = (_RECORDS_AT_ONCE + records / _RECORDS_AT_ONCE) * 2.0**-53 * lengths
         if not 2 * rounding <= (UNBOUNDED.factor - 1) * self.sensitivity:
             raise InvalidInput("gradients_too_large")
@@ -228,7 +228,7 @@ def _least(declared: float, clip: float | None) -> float:
 
 
 def linear_arithmetic(run: Run, precision: Any, parameters: int) -> Arithmetic:
-    """Of the training of a linear model whose features are in this precision."""
+    """Arithmetic of training a linear model whose features are in this precision."""
     products = precision_of_products(precision, run.batches.random)
     most, longest = _least(run.loss.gradient_bound, _smallest_clip(run)), run.loss.feature_norm or 1.0
     # Numbers too small to be held, in each of the products of a block, and in slopes of rows that are too long.
@@ -238,12 +238,12 @@ def linear_arithmetic(run: Run, precision: Any, parameters: int) -> Arithmetic:
 
 
 def precision_of_products(precision: Any, random: bool) -> Any:
-    """That of the features; but what a random batch would be without a record must not be rounded otherwise."""
+    """Precision of products: that of the features; double for random batches, which must round alike with one less."""
     return np.dtype(np.float64) if random else np.dtype(precision)
 
 
 def acceptable_arithmetic(run: Run, sums: Sums, lost: float = 0.0) -> Arithmetic:
-    """Rounding is relative to two gradients of the greatest length; the sensitivity may be known to be smaller."""
+    """Return the rounding relative to the sensitivity, which may be less than two gradients; an error if too large."""
     beyond = sums.factor(run.batches.largest, run.batches.random) - 1 + lost
     longest = bound_of_gradients(run)
     factor = 1 + beyond * (max(1.0, 2 * longest / run.loss.gradient_sensitivity) if run.adjacency.replaces else 2.0)
@@ -254,7 +254,7 @@ def acceptable_arithmetic(run: Run, sums: Sums, lost: float = 0.0) -> Arithmetic
 
 
 def bound_of_gradients(run: Run) -> float:
-    """No gradient is longer, at any step."""
+    """Upper bound on the norm of a record's gradient at any step."""
     return _least(run.loss.gradient_bound, _largest_clip(run))
 
 
@@ -267,7 +267,7 @@ def _largest_clip(run: Run) -> float | None:
 
 
 def _as_numbers(found: Any) -> Floats:
-    """What the user's function returned, in double precision."""
+    """Return in double precision what the user's function returned."""
     try:
         array = np.asarray(found)
         if array.dtype.kind not in "iufb":
@@ -277,7 +277,7 @@ def _as_numbers(found: Any) -> Floats:
         raise InvalidInput("gradients_not_numbers", field="loss", got=type(found).__name__) from error
 
 
-# Sums of clipped gradients of linear models, without any gradient of one record.
+# Clipped gradient sums of linear models, without forming a record's gradient.
 #
 # The gradient of a record is (a number that depends on its score) times its features, so its norm is known in closed
 # form.
@@ -300,7 +300,7 @@ def clipped_gradient_sum(model: Model, weights: Floats, given: Records | Unmeasu
 
 
 def _surely_short(slopes: Floats, longest: float, most: float) -> bool:
-    """Whether no gradient is longer than `most`, so that nothing is to be cut: quickly, and never wrongly.
+    """Whether no gradient is longer than `most`, by a quick test that is never wrong when it says yes.
 
     No row is longer than `longest`. Squares below 1e-30 may have lost digits, and sums of them lose a part 2⁻²⁴ for each
     column at most.
@@ -313,7 +313,7 @@ def _surely_short(slopes: Floats, longest: float, most: float) -> bool:
 
 
 def sums_in(precision: Any) -> Sums:
-    """In single precision few rows are summed at once, so that one record cannot move their rounding far."""
+    """Return how sums are taken; in single precision few rows at once, so that no record moves their rounding far."""
     return IN_SINGLE_PRECISION if precision == np.float32 else IN_DOUBLE_PRECISION
 
 
@@ -335,7 +335,7 @@ def _stacked(rows: Floats, block: int) -> Floats:
 
 
 def _limits(most: float, norms: Floats) -> Floats:
-    """On slopes, so that slope·norm is at most `most`; finite, also for rows of zeros."""
+    """Largest finite slopes for which slope·norm is at most `most`, also for rows of zeros."""
     precision = norms.dtype
     with np.errstate(divide="ignore", over="ignore"):
         limits = np.minimum(most / norms.astype(np.float64), float(np.finfo(precision).max))

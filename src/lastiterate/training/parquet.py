@@ -51,7 +51,7 @@ class ParquetRecords:
         self._idle: list[_Cursor] = []
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without what can be read again, so that it is cheap to send to another process."""
+        """Return the state without cached rows, so that it is cheap to send to another process."""
         return {**vars(self), "_kept": {}, "_used": 0, "_idle": []}
 
     def __repr__(self) -> str:
@@ -70,7 +70,7 @@ class ParquetRecords:
 
     @property
     def dtype(self) -> Any:
-        """Type of the features."""
+        """Type of the features as they are decoded."""
         return self._columns.dtype
 
     def __len__(self) -> int:
@@ -149,7 +149,7 @@ class ParquetRecords:
             array.flush()
 
     def _stream(self, first: int, last: int, rows: int) -> Iterator[Block]:
-        """Goes on in the row group where the stream before has ended, so that short batches do not decode it again.
+        """Yield consecutive records, from where the stream before ended in a row group, which is not decoded again.
 
         A cursor is taken by one stream at a time, whatever threads there are.
         """
@@ -170,7 +170,7 @@ class ParquetRecords:
                 skipped = max(0, skipped - len(targets))
 
     def _blocks(self, number: int) -> Iterator[Block]:
-        """Those of a row group; the whole of it if it is kept, or can be."""
+        """Yield the blocks of a row group; one block if the whole group is kept or fits into the cache."""
         group = self._groups[number]
         needed = group.rows * self._columns.row_bytes
         if number not in self._kept and self._used + needed <= self._cache_bytes:
@@ -189,7 +189,7 @@ class ParquetRecords:
 
 
 class _Cursor:
-    """Records one after the other, as many as are asked for, from blocks of any size."""
+    """Reader of consecutive records, any number at a time, from blocks of any size."""
 
     def __init__(self, blocks: Iterator[Block], place: int) -> None:
         self.place = place
@@ -211,13 +211,13 @@ class _Cursor:
 
 
 def _placed(blocks: Iterator[Block], first: int) -> Iterator[tuple[int, Block]]:
-    """Each with the place of its first record."""
+    """Yield each block with the place of its first record."""
     for block in blocks:
         yield first, block
         first += len(block[1])
 
 
-# Parquet files that hold one record in each row: which there are, what their columns hold, and a row group at a time.
+# Files, columns and row groups.
 #
 # pyarrow is loaded when it is needed. Files are opened for each row group, so that no handle is shared between processes.
 
@@ -236,7 +236,7 @@ def parquet() -> Any:
 
 
 def files_of(path: Any) -> tuple[Path, ...]:
-    """A file, all `*.parquet` of a folder, those that a pattern matches, or a list of these; sorted by name."""
+    """Return the files of a path: a file, all `*.parquet` of a folder, a pattern, or a list; sorted by name."""
     if isinstance(path, list | tuple):
         return tuple(file for one in path for file in files_of(one))
     if not isinstance(path, str | os.PathLike):
@@ -253,15 +253,15 @@ def files_of(path: Any) -> tuple[Path, ...]:
 
 @dataclass(frozen=True)
 class Columns:
-    """Which columns are features, and which is the target; in which precision features are decoded."""
+    """Columns of features and of the target, and the precision in which features are decoded."""
 
     features: tuple[str, ...]
     target: str
     dtype: Any
     target_dtype: Any
 
-    def decoded(self, batch: Any, path: Path) -> Block:
-        """The rows of a record batch."""
+    def decode(self, batch: Any, path: Path) -> Block:
+        """Return features and targets of a record batch."""
         rows = np.empty((batch.num_rows, len(self.features)), self.dtype)
         columns = [_numbers(batch.column(name), name, path) for name in self.features]
         for first in range(0, len(rows), _TURNED):
@@ -271,13 +271,13 @@ class Columns:
 
     @property
     def row_bytes(self) -> int:
-        """Of a record that is decoded."""
+        """Number of bytes of a decoded record."""
         return len(self.features) * np.dtype(self.dtype).itemsize + np.dtype(self.target_dtype).itemsize
 
 
 @dataclass(frozen=True)
 class RowGroup:
-    """So many records from place `first` on; `stamp` tells whether the file is still the one that was looked at."""
+    """A row group with `rows` records from place `first` on; `stamp` detects a file that has changed."""
 
     path: Path
     number: int
@@ -286,17 +286,17 @@ class RowGroup:
     stamp: tuple[int, int]
 
     def blocks(self, columns: Columns) -> Iterator[Block]:
-        """Its records, a block at a time."""
+        """Yield the records of the group, a block at a time."""
         if _stamp(self.path) != self.stamp:
             raise InvalidInput("parquet_changed", path=str(self.path))
         names = [*columns.features, columns.target]
         with _opened(self.path) as file:
             for batch in file.iter_batches(BLOCK, row_groups=[self.number], columns=names):
-                yield columns.decoded(batch, self.path)
+                yield columns.decode(batch, self.path)
 
 
 def columns_of(files: Sequence[Path], features: Sequence[str] | None, target: str, dtype: Any) -> Columns:
-    """The same in all files; by default all columns but the target are features, in the order of the first file."""
+    """Columns of all files; by default features are all columns but the target, in the order of the first file."""
     with _opened(files[0]) as file:
         schema = file.schema_arrow
     names = _checked_names(schema.names, features, target, files[0])
@@ -307,7 +307,7 @@ def columns_of(files: Sequence[Path], features: Sequence[str] | None, target: st
 
 
 def row_groups_of(files: Sequence[Path], columns: Columns) -> tuple[RowGroup, ...]:
-    """All that are not empty, with the places of their records."""
+    """Return all row groups that are not empty, with the places of their records."""
     found: list[RowGroup] = []
     first = 0
     for path in files:
@@ -362,7 +362,7 @@ def _check_types(schema: Any, names: tuple[str, ...], path: Path) -> None:
 
 
 def _check_schema(schema: Any, columns: Columns, path: Path) -> None:
-    """That of another file, which may have columns besides."""
+    """Raise an error if another file lacks these columns or types; further columns are allowed."""
     names = (*columns.features, columns.target)
     _checked_names(schema.names, columns.features, columns.target, path)
     _check_types(schema, names, path)

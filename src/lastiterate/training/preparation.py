@@ -1,4 +1,4 @@
-"""Rows as they are trained on: centred and scaled, by numbers that are learnt with noise and paid for.
+"""Rows as they are trained on: centred and scaled by numbers that are learnt with noise and accounted for.
 
 Two Gaussian mechanisms: the sum of the rows, and the sum of their squared distances from the centre. All else is computed
 from what these released.
@@ -33,7 +33,7 @@ class Spent:
 
     @property
     def mu(self) -> float:
-        """Of both together."""
+        """Total mu of centre and scale together."""
         return up(math.hypot(self.center, self.scale))
 
 
@@ -46,7 +46,7 @@ class Preparation:
     reach: float
 
     def rows(self, features: Floats) -> Floats:
-        """Each row by itself, in the precision of the features."""
+        """Return the prepared rows in the precision of the features, each computed by itself."""
         moved = features - self.center.astype(features.dtype)
         moved /= self.scale
         norms = row_norms_above(moved)
@@ -56,19 +56,19 @@ class Preparation:
         return moved
 
     def in_features(self, weights: Floats) -> tuple[Floats, Floats]:
-        """What is linear in prepared rows, one line of weights each, as coefficients and a constant of the rows given."""
+        """Return weights for prepared rows as coefficients and a constant for the rows given."""
         coefficients = weights / self.scale
         return coefficients, -coefficients @ self.center
 
 
 def only_scaled(features: int, most: float) -> Preparation:
-    """Without looking at the data: rows no longer than `most` become rows no longer than 1."""
+    """Return the preparation that scales rows of norm at most `most` to at most 1, without looking at data."""
     return Preparation(np.zeros(features), most, 1.0)
 
 
 @dataclass(frozen=True, eq=False)
 class PrivateRows:
-    """Rows that only mechanisms look at. No row is longer than `most`; there are `records`, which is public."""
+    """Rows that only mechanisms read. No row is longer than `most`; the number of `records` is public."""
 
     pieces: Pieces
     records: int
@@ -76,7 +76,7 @@ class PrivateRows:
     adjacency: Adjacency
 
     def learnt(self, spent: Spent, reach: float, source: Source, centred: bool = True) -> Preparation:
-        """The preparation that these releases find; what is not centred keeps its origin."""
+        """Return the preparation learnt by noisy releases; without centring, rows keep their origin."""
         center = self._center(spent.center, source) if centred else np.zeros(next(self.pieces()).shape[1])
         return Preparation(center, self._scale(center, spent.scale, source), reach)
 
@@ -108,10 +108,10 @@ class PrivateRows:
 
     @property
     def _shifted(self) -> bool:
-        """Whether the neighbour's rows are counted otherwise: then any of them may be rounded together with others."""
+        """Whether the neighbour's rows are counted differently, so that any of them may be rounded in other blocks."""
         return self.adjacency is ADD_OR_REMOVE_ONE
 
     def _moved(self, change: float, longest: float, precision: Any) -> float:
-        """How far one record can move a computed sum of rows no longer than this, if it moves the exact one by `change`."""
+        """Distance by which one record moves the computed sum of rows, if it moves the exact sum by `change`."""
         rounding = sums_in(precision).factor(self.records, random=self._shifted) - 1
         return up(change + 2 * longest * rounding)

@@ -18,7 +18,7 @@ from lastiterate.runs.run import Run
 from lastiterate.training.checkpoint import Keeper, Standing, State
 from lastiterate.training.objectives import Objective
 
-# The steps of a run, one after the other: gradient, noise, proximal map, projection.
+# Plain steps: gradient, noise, proximal map, projection.
 
 
 Watch = Callable[[Floats], None]
@@ -27,7 +27,7 @@ _CHUNKS = 200
 ROUNDING = 64 * 2.0**-53  # of one step, beside the iterates before and after it
 
 
-def walked(
+def take_steps(
     run: Run,
     objective: Objective,
     state: State,
@@ -37,7 +37,7 @@ def walked(
     watch: Watch | None = None,
     until: int | None = None,
 ) -> State:
-    """From this state to the end of the run, or `until` so many steps are done, to be gone on from.
+    """Take the steps of a run from a state to its end, or `until` this many steps are done.
 
     `watch` sees every iterate, so nothing it saw may be called private.
     """
@@ -63,7 +63,7 @@ def walked(
 
 
 def step_for(run: Run, objective: Objective, source: Source, state: State) -> TrainingStep:
-    """The steps of this run, from this state on."""
+    """Return the object that takes the steps of this run from this state on."""
     if run.process.update.plain:
         return TrainingStep(run, objective, source, state.weights.size)
 
@@ -85,7 +85,7 @@ class TrainingStep:
         self.memory: tuple[Floats, ...] = ()
 
     def leaving(self, weights: Floats) -> Floats:
-        """What is released after the step that was just taken."""
+        """Return what is released after the step that was just taken."""
         return weights
 
     def __call__(self, step: int, weights: Floats, chosen: Indices, seen: bool) -> Floats:
@@ -102,7 +102,7 @@ class TrainingStep:
         return self.vectors.settled(self.run, self._noisy(moved, noise, seen, length), size)
 
     def _noisy(self, value: Any, noise: float, seen: bool, length: float | None = None) -> Any:
-        """What is seen is on the grid of what is released."""
+        """Add noise to a value, on the grid of releases if it is `seen`, or on the grid of hidden iterates."""
         grid = self.vectors.grid_of_released(self.finer) if seen else self.finer
         return self.vectors.noisy(value, noise, self.source, grid, length)
 
@@ -110,7 +110,7 @@ class TrainingStep:
         return self.vectors.length(vector)
 
     def _finer(self, parameters: int) -> int:
-        """How fine the grid of hidden iterates has to be."""
+        """Fineness of the grid of hidden iterates that the run needs; an error if it is too fine for private noise."""
         apart, (least, most) = self._apart(), extremes(self.noises)
         finer = self.vectors.grid_of_hidden(apart, (least, most), math.sqrt(self.run.steps * parameters))
         if finer > self.vectors.finest and self.source.private:
@@ -118,11 +118,11 @@ class TrainingStep:
         return min(finer, self.vectors.finest)
 
     def _apart(self) -> float:
-        """By how much a step may make a difference of iterates larger."""
+        """Factor by which a step may enlarge the distance of two iterates."""
         return self.run.process.contraction
 
     def _divisor(self, chosen: Indices) -> float:
-        """What the run says of a batch of so many records."""
+        """Number that divides the gradient sum of a batch with this many records, by the run."""
         records = self.run.batches.records
         count = len(range(*chosen.indices(records))) if isinstance(chosen, slice) else len(chosen)
         return self.run.divisor_of(count)
@@ -132,7 +132,7 @@ class TrainingStep:
             raise InvalidInput("iterates_overflowed")
 
     def _check_heard(self, noise: float, lengths: float) -> None:
-        """The rounding of a step is nothing beside its noise. Seeds are for tests, and never private."""
+        """Raise an error if the rounding of a private step is not small beside its noise."""
         if self.source.private and not lengths <= self.farthest * noise:
             raise InvalidInput("noise_lost_in_rounding", noise=noise, length=lengths / 2, least=2 / self.farthest)
 
@@ -140,14 +140,12 @@ class TrainingStep:
 # Steps with an optimiser, and averages of iterates.
 #
 # Noise is added to the iterate itself, or to what a linear optimiser makes it from, so that whatever is rounded is
-# rounded
-# before the noise of some step: then it moves a Gaussian by that much, and nothing else. What is released last gets its
-# noise
-# last: an average is not computed from the last iterate, but drawn in its place. (docs/numerics.md)
+# rounded before the noise of some step: then it moves a Gaussian by that much, and nothing else. What is released last
+# gets its noise last: an average is not computed from the last iterate, but drawn in its place. (docs/numerics.md)
 
 
 class OptimisedStep(TrainingStep):
-    """One step; what the optimiser remembers, the average and what its sum has rounded off are kept in `memory`."""
+    """A step with an optimiser; its memory, the average and the rounding of its sum are kept in `memory`."""
 
     def __init__(self, run: Run, objective: Objective, source: Source, state: Standing) -> None:
         self.optimizer, self.average = run.optimizer, run.released
@@ -178,14 +176,14 @@ class OptimisedStep(TrainingStep):
         return after
 
     def leaving(self, weights: Floats) -> Floats:
-        """What is released: the average if there is one."""
+        """Return what is released: the average if there is one, otherwise the weights."""
         if self._drawn is not None:
             return self._drawn
         return weights if self.average.plain else self.memory[-2] + self.memory[-1]
 
     @property
     def _linear(self) -> bool:
-        """Whether what is released last is a number times what gets the noise, and something known before."""
+        """Whether the last release is a number times what gets the noise, plus something known before."""
         projected = math.isfinite(self.run.domain.diameter) or self.run.prox is not None
         return self.optimizer.linear is not None and not projected
 
@@ -197,15 +195,15 @@ class OptimisedStep(TrainingStep):
         return tuple(self.vectors.zeros_like(like) for _ in range(count))
 
     def _noised(self, weights: Floats, taken: Floats, remembered: tuple[Floats, ...], ratio: float) -> Floats:
-        """What the noise is added to."""
+        """Return what the noise is added to."""
         return self.optimizer.noised(weights, taken, remembered, ratio)
 
     def _settled(self, weights: Floats, moved: Floats, remembered: tuple[Floats, ...], at: At) -> Any:
-        """The next iterate and what is remembered, from that with its noise."""
+        """Return the next iterate and memory from the value that got the noise."""
         return self.optimizer.settled(weights, moved, remembered, at)
 
     def _taken(self, step: int, weights: Floats, chosen: Indices) -> Floats:
-        """−step_size·(mean gradient, and the terms that make weights decay)."""
+        """Return −step_size·(mean gradient, plus the terms that make weights decay)."""
         size, clip = float(self.sizes[step]), None if self.clips is None else float(self.clips[step])
         total = self.objective.gradient_sum(weights, chosen, clip)
         total *= -size / self._divisor(chosen)
@@ -215,7 +213,7 @@ class OptimisedStep(TrainingStep):
     def _drawn_last(
         self, step: int, weights: Floats, mean: Floats, remembered: tuple[Floats, ...], at: At, noise: float
     ) -> Floats:
-        """What is released at the end, with the noise of the last step as it enters there."""
+        """Return what is released at the end, drawn with the noise of the last step as it enters there."""
         factor, known = self.optimizer.as_released(weights, remembered, at.ratio)
         value = mean if factor == 1 else factor * mean
         value += known
@@ -226,7 +224,7 @@ class OptimisedStep(TrainingStep):
         return self._noisy(value, factor * noise, seen=True)
 
     def _averaged(self, step: int, after: Floats) -> tuple[Floats, ...]:
-        """The average moves towards the iterate; what the sum rounds off is carried along."""
+        """Return the average after a step, and what its sum rounds off, which is carried along."""
         if self.average.plain:
             return ()
         before, carried = self.memory[-2:]
@@ -237,7 +235,7 @@ class OptimisedStep(TrainingStep):
         return total, (before - (total - added)) + (more - added)
 
     def _lengths(self, weights: Floats, remembered: tuple[Floats, ...]) -> float:
-        """Of what a step begins with; the iterate was measured when it was made."""
+        """Sum of the lengths of what a step begins with; the iterate was measured when it was made."""
         found = self._last[1] if weights is self._last[0] else self._length(weights)
         return found + (2 * self._length(remembered[0]) if self.optimizer.linear is not None and remembered else 0.0)
 
@@ -247,13 +245,13 @@ class OptimisedStep(TrainingStep):
         self._check_heard(noise, lengths * roundings * (2.0 if self.optimizer.slots else 1.0))
 
     def _check_last(self, noise: float, lengths: float) -> None:
-        """The rounding of an average is that of all its terms; where nothing hides by it, none is charged."""
+        """Raise an error if the rounding of an average, of all its terms, is not small and would be accounted for."""
         charged = not isinstance(self.run.process.update.curvature, Fact) and self.source.private
         if charged and not ROUNDING * lengths <= self.vectors.straying / 8 * noise:
             raise InvalidInput("noise_lost_in_average", noise=noise, length=lengths)
 
     def _apart(self) -> float:
-        """A rounding of an iterate is felt in the next two steps, and in the average, whose own noise is smaller."""
+        """Factor by which a rounding grows: it affects the next two steps, and the average with its smaller noise."""
         curvature = self.run.process.update.curvature
         if isinstance(curvature, Fact):
             return math.inf
@@ -264,11 +262,11 @@ class OptimisedStep(TrainingStep):
         return 4 * felt * (1 + abs(curvature[0]) + curvature[1]) * max(1.0, 1 / drawn)
 
 
-# Which records each step uses, drawn as the run's batches say.
+# Sampling of batches.
 
 
 class Sampler:
-    """Asked for one batch after the other. `order` is all that it remembers: that of the epoch, for shuffled batches."""
+    """Source of one batch after the other; it remembers `order` alone, that of the epoch if shuffled."""
 
     def __init__(self, batches: Batches, source: Source, order: Any = None) -> None:
         self.batches = batches

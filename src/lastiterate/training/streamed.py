@@ -34,7 +34,7 @@ _ROWS_AT_ONCE = 8192
 
 @dataclass(frozen=True, eq=False)
 class Streamed(Data):
-    """`feature_norm` is None where no row is longer than it; no row is longer than `longest` when it is trained on."""
+    """Streamed records; `feature_norm` is None if no row exceeds it; in training no row exceeds `longest`."""
 
     source: RecordSource | ArrayRecords
     kept_in: Any
@@ -62,7 +62,7 @@ class Streamed(Data):
                 yield limited(rows, labels, row_norms_above(rows), self.feature_norm)[0]
 
     def fingerprints(self) -> list[list[Any]]:
-        """Those that were taken on the way; else all records are read for them."""
+        """Fingerprints of the data, taken at the first reading; otherwise all records are read for them."""
         return self.known or _fingerprints(self.source, self.dtype)
 
 
@@ -74,7 +74,7 @@ def streamed_data(
     check_targets: Callable[[Floats], None],
     fingerprinted: bool = False,
 ) -> Streamed:
-    """For linear models: every record is read once, and checked."""
+    """Check data for linear models that are read from a source: every record is read once."""
     check_count(len(source), records)
     precision = np.dtype(float_type(source.dtype, dtype))
     digests, longest, shortened, too_long = _digests(source, precision), 0.0, 0, False
@@ -89,12 +89,12 @@ def streamed_data(
         if fingerprinted:
             for digest, part in zip(digests, (rows, labels), strict=True):
                 digest.add(part)
-    known = [digest.told() for digest in digests] if fingerprinted else []
+    known = [digest.fingerprint() for digest in digests] if fingerprinted else []
     return Streamed(source, precision, longest, feature_norm if too_long else None, shortened, known)
 
 
 def unchecked_data(source: RecordSource, records: int) -> Streamed:
-    """For gradients of the user's own, which are checked themselves."""
+    """Return data from a source for a user's own gradients, which are checked themselves."""
     check_count(len(source), records)
     return Streamed(source, np.dtype(float_type(source.dtype, None)), np.inf)
 
@@ -102,7 +102,7 @@ def unchecked_data(source: RecordSource, records: int) -> Streamed:
 def read_pieces(
     source: RecordSource | ArrayRecords, dtype: Any, chosen: Indices, most: int
 ) -> Iterator[tuple[Floats, Floats]]:
-    """Pieces of exactly the records that were asked for, features in this precision and targets in double."""
+    """Yield pieces of exactly the chosen records, features in this precision and targets in double."""
     width, records = source.shape[1], len(source)
     left = len(range(*chosen.indices(records))) if isinstance(chosen, slice) else len(chosen)
     for features, targets in source.pieces(chosen, most):
@@ -119,7 +119,7 @@ def read_pieces(
 
 
 def _digests(source: RecordSource | ArrayRecords, dtype: Any) -> tuple[ArrayDigest, ArrayDigest]:
-    """As if features and targets were in memory, so that a checkpoint does not ask where they are."""
+    """Empty digests of features and targets that agree with those of arrays in memory."""
     return ArrayDigest(dtype, tuple(source.shape)), ArrayDigest(np.dtype(np.float64), (len(source),))
 
 
@@ -128,4 +128,4 @@ def _fingerprints(source: RecordSource | ArrayRecords, dtype: Any) -> list[list[
     for piece in read_pieces(source, dtype, slice(None), _ROWS_AT_ONCE):
         for digest, part in zip(digests, piece, strict=True):
             digest.add(part)
-    return [digest.told() for digest in digests]
+    return [digest.fingerprint() for digest in digests]

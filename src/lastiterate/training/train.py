@@ -37,7 +37,7 @@ from lastiterate.training.data import (
     pair_of,
 )
 from lastiterate.training.objectives import EachRecord, LinearModel, Objective, RecordGradients
-from lastiterate.training.steps import walked
+from lastiterate.training.steps import take_steps
 from lastiterate.training.streamed import streamed_data, unchecked_data
 
 
@@ -87,9 +87,9 @@ def train(
         state = keeper.found(first_state(earlier, run, weights, source))
         held = objective
         for until, rest in phases(forget, data, state.step):
-            state = walked(run, held, state, source, places, until=until)
+            state = take_steps(run, held, state, source, places, until=until)
             held = _objective(run, rest, loss, classes, dtype)
-        state = walked(run, held, state, source, places, keeper)
+        state = take_steps(run, held, state, source, places, keeper)
         keeper.remove()
     released = {place: one.astype(objective.precision) for place, one in zip(places, state.released, strict=True)}
     last = state.weights.astype(objective.precision)
@@ -118,7 +118,7 @@ def _objective(
 
 
 def _linear(run: Run, model: Model, data: Any, dtype: Any, fingerprinted: bool) -> Data:
-    """Records that lie on disk stay there."""
+    """Return checked data for a linear model; records on disk stay there."""
     about = run.batches.records, run.loss.feature_norm, checked_float_type(dtype)
     if isinstance(data, tuple | list) and len(data) == 2 and on_disk(data[0]):
         return streamed_data(mapped_pair(*data), *about, model.check_targets, fingerprinted)
@@ -143,12 +143,12 @@ def _check_dimension(run: Run, parameters: int) -> None:
 
 
 def _start_norm(run: Run, weights: Floats) -> float:
-    """Which matters only where weights decay."""
+    """Bound on the norm of the start; it matters only if weights decay."""
     return max(run.start_norm, up(length(weights))) if run.decay else run.start_norm
 
 
 def _start(run: Run, objective: Objective, start: Any) -> Floats:
-    """In the domain: the facts of a loss hold there only."""
+    """Return the start, projected onto the domain, where alone the facts of a loss hold."""
     shape = objective.shape if isinstance(objective, LinearModel) else None
     if start is None and shape is None:
         raise InvalidInput("start_not_given", field="start")
@@ -159,7 +159,7 @@ def _start(run: Run, objective: Objective, start: Any) -> Floats:
     return run.domain.projected(weights)
 
 
-# A trained model with the run that made it, and the account of both.
+# Trained models.
 
 
 EXECUTED = (
@@ -216,16 +216,16 @@ class Trained:
 def report_of(
     run: Run, delta: float, releases: Iterable[int], caveats: tuple[Fact, ...], enforced: Iterable[str] = EXECUTED
 ) -> Report:
-    """The account, what is wrong with this execution, and what it stands for."""
+    """Return the account of an execution with its caveats and with what it enforced."""
     basis = tuple((code, Basis.ENFORCED) for code in enforced if code != "noise" or not caveats)
     return replace(account(run, delta, releases), caveats=caveats, basis=basis)
 
 
-# Training that goes on without records that it was asked to forget.
+# Training that continues without records that are to be forgotten.
 
 
 def run_to_forget(run: Run, forget: Any, loss: Any, checkpoint: Any, releases: Iterable[int]) -> Run:
-    """Training and further steps as one run; or why that is not what can be executed."""
+    """Return training and further steps as one run, or raise an error if it cannot be executed."""
     if not isinstance(forget, Removed):
         raise InvalidInput("not_removed_records", field="forget", got=f"{shown(forget):.60}")
     if forget.plan.run != run:
@@ -243,7 +243,7 @@ def run_to_forget(run: Run, forget: Any, loss: Any, checkpoint: Any, releases: I
 
 
 def _allowed(plan: Forgetting, releases: set[int]) -> bool:
-    """After adaptive requests all is taken as known but what is computed while a request is served."""
+    """Whether these releases are planned; with adaptive requests, only those while a request is served are not."""
     if not plan.adaptive:
         return releases <= set(plan.releases)
     ends = plan.requests.ends(plan.run.steps)
@@ -251,7 +251,7 @@ def _allowed(plan: Forgetting, releases: set[int]) -> bool:
 
 
 def phases(forget: Removed | None, data: Any, begun: int) -> Iterator[tuple[int, Any]]:
-    """After how many steps training goes on with which data, from this step on: nothing changes if nothing is forgotten."""
+    """Yield, from this step on, the steps after which the data change, with the data from there on."""
     if forget is None:
         return
     done = forget.plan.run.steps
@@ -262,7 +262,7 @@ def phases(forget: Removed | None, data: Any, begun: int) -> Iterator[tuple[int,
 
 
 def _without(data: Any, records: tuple[int, ...]) -> tuple[Any, Any]:
-    """These rows are 0: a linear model's gradient is 0 there, and every other record keeps its place in all sums."""
+    """Return data with these rows set to 0, where a linear model's gradient is 0 and others keep their places."""
     if isinstance(data, RecordSource) or on_disk(pair_of(data)[0]):
         raise Unavailable("forget_on_disk", field="data")
     features, targets = pair_of(data)
@@ -272,16 +272,16 @@ def _without(data: Any, records: tuple[int, ...]) -> tuple[Any, Any]:
 
 
 def as_forgotten(plan: Forgetting, executed: Run, caveats: tuple[Fact, ...]) -> Forgetting:
-    """What is proved of the steps as they were executed, their rounding included."""
+    """Return the plan to forget with what is proved of the executed steps, rounding included."""
     run = replace(plan.run, arithmetic=executed.arithmetic, start_norm=executed.start_norm)
     return forgetting_of(run, plan.target, plan.delta, plan.requests, caveats)
 
 
-# Forgetting in a model that was trained earlier: it is known, so its plan is for adaptive requests.
+# Forgetting in an earlier model, which is known, so that its plan is for adaptive requests.
 
 
 def checked_earlier(trained: Any, forget: Removed | None, start: Any, releases: Iterable[int]) -> Trained | None:
-    """The model to go on from, if one is given: that of the planned run, before one of its requests."""
+    """Return the earlier model, which must be that of the planned run before one of its requests; None without."""
     if trained is None:
         return None
     if not isinstance(trained, Trained):
@@ -311,17 +311,17 @@ def _check_records(trained: Trained, forget: Removed) -> None:
 
 
 def _begins(plan: Forgetting) -> tuple[int, ...]:
-    """After so many steps each request comes."""
+    """Return the steps after which the requests come."""
     return (plan.run.steps, *plan.requests.ends(plan.run.steps)[:-1])
 
 
 def _settings(run: Run) -> Run:
-    """A run but for what its execution added."""
+    """Return a run without what its execution added."""
     return replace(run, arithmetic=EXACT, start_norm=0.0)
 
 
 def first_state(earlier: Trained | None, run: Run, start: Floats, source: Source) -> State:
-    """Where a training begins, or goes on; what was rounded for its release is projected again."""
+    """Return the state in which a training begins or continues; a released model is projected again."""
     if earlier is None:
         return State(0, start, randomness=source.state())
     if earlier.weights.shape != start.shape:
@@ -331,7 +331,7 @@ def first_state(earlier: Trained | None, run: Run, start: Floats, source: Source
 
 
 def without_removed(done: Trained, forget: Removed, earlier: Trained | None) -> Trained:
-    """With what is proved of the removed records. A model that was trained earlier was released, too, and was rounded."""
+    """Return the training with what is proved of the removed records; an earlier model counts as released."""
     run, released, private = done.run, done.released, done.private
     if earlier is not None:
         arithmetic = run.arithmetic.then(earlier.run.arithmetic)

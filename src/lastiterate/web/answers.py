@@ -1,4 +1,4 @@
-"""What the page asks for: each question has a function here, which yields its answer in parts, the most wanted first."""
+"""Answers to the questions of the page: one function for each, which yields parts, the most wanted first."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ _QUICK = 0.1  # CPU seconds for an account: curves then have as many points as c
 
 
 def answered(question: Any) -> Iterator[Part]:
-    """The parts of the answer; what is wrong with the question is an error of the library, with the field to blame."""
+    """Yield the parts of the answer; a wrong question is an error of the library that names the field."""
     if not isinstance(question, dict):
         raise must_be("question", "a table", f"a {type(question).__name__}", called="a question")
     return _chosen(QUESTIONS, "ask", question.get("ask"))(question)
 
 
 def _accounted(question: Mapping[str, Any]) -> Iterator[Part]:
-    """All parts, or those that are asked for."""
+    """Yield all parts of an account, or those that are asked for."""
     wanted = question.get("parts") or list(PARTS)
     if not isinstance(wanted, list) or not all(name in PARTS for name in map(str, wanted)):
         raise must_be("parts", f"a list of {', '.join(PARTS)}", f"{shown(wanted):.60}")
@@ -62,7 +62,7 @@ def _claim(report: Report, _: bool) -> Iterator[Part]:
 
 
 def _sentences(report: Report) -> list[str]:
-    """What may be claimed, and what releasing everything would cost."""
+    """Sentences of the claim and of what releasing every iterate would cost."""
     if not math.isfinite(report.epsilon):
         return [english.nothing_proved(report.delta)]
     unit = report.run.adjacency.name.lower(), report.run.user_records, report.members
@@ -99,7 +99,7 @@ def _calibrated(question: Mapping[str, Any]) -> Iterator[Part]:
 
 
 def _planned(question: Mapping[str, Any]) -> Iterator[Part]:
-    """For the records, the loss and the neighbours of the run; how it is trained is what is planned, and its l2 term."""
+    """Yield plans for the records, loss and neighbours of the run; batches, steps and l2 are chosen anew."""
     run = run_from_dict(_without_l2(_given(question, "run")))
     found = plan(
         loss=run.loss,
@@ -122,7 +122,7 @@ def _without_l2(run: Any) -> Any:
 
 
 def _opened(question: Mapping[str, Any]) -> Iterator[Part]:
-    """A run from the text of a file."""
+    """Yield the run in the text of a file."""
     name, text = _given(question, "name"), _given(question, "text")
     if not isinstance(name, str) or not isinstance(text, str):
         raise InvalidInput("file_without_text", field="file")
@@ -135,7 +135,7 @@ def _exported(question: Mapping[str, Any]) -> Iterator[Part]:
 
 
 def _saved(name: str) -> Callable[[Mapping[str, Any]], tuple[str, str]]:
-    """The report in a file of this name, as `report.save` writes it."""
+    """Return a function that gives the report as a file of this name, as `report.save` writes it."""
 
     def saved(question: Mapping[str, Any]) -> tuple[str, str]:
         with TemporaryDirectory() as folder:

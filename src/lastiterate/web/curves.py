@@ -22,7 +22,7 @@ _EVERY = 3  # lower bounds at one place in so many: they are smooth, and take lo
 
 
 def curves(report: Report, fine: bool) -> Iterator[dict[str, Any]]:
-    """In three parts, at many places along the run or at a few. None stands where nothing is known."""
+    """Yield ε along the run in three parts, at many places or at a few; None stands where nothing is known."""
     run, delta, releases = report.run, report.delta, report.releases
     found = growth(run, delta, releases, points=_FINE if fine else _COARSE)
     unit, name = _unit(run, found.steps)
@@ -46,7 +46,7 @@ def _unit(run: Run, places: tuple[int, ...]) -> tuple[int, str]:
 
 
 def _by_papers(run: Run, delta: float) -> float | None:
-    """None where no theorem of theirs is about the last iterate of such a run, or none says anything finite."""
+    """ε by the papers' theorems; None if none is about the last iterate of such a run, or gives a finite ε."""
     try:
         report = account_by(OF_PAPERS, run, delta)
     except Unavailable:
@@ -63,13 +63,13 @@ def _looked_at(index: int, along: list[float]) -> bool:
     return index % _EVERY == 0 or index == len(along) - 1
 
 
-# The trade-off curve as an attacker's chance: how often a record is detected at most, for each rate of false alarms.
+# The trade-off curve: the largest detection rate for each rate of false alarms.
 
 
 _RATES = np.concatenate([[0.0, 1e-4, 1e-3, 0.003], np.arange(0.01, 0.2, 0.01), np.linspace(0.2, 1.0, 33)])
 
 
 def attack(report: Report) -> dict[str, Any]:
-    """Both as shares of 1."""
+    """Rates of false positives and of detection, both as shares of 1."""
     found = np.broadcast_to(detection_rates(report.best._proved, _RATES), _RATES.shape)
     return {"false_positive_rates": _RATES.tolist(), "detection_rates": found.tolist()}

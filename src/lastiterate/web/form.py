@@ -1,4 +1,4 @@
-"""What can be chosen on the page: every kind that is listed, with its arguments, in words and with units."""
+"""The form of the page: every listed kind, with its arguments in words and with units."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _LEFT_OVER = (SMALLER, DROP)
 
 
 def start(run: Run, delta: float) -> dict[str, Any]:
-    """What the page begins with."""
+    """Return what the page begins with: a run as a form, δ, and all choices."""
     return {
         "run": as_form(run),
         "delta": checked_number("delta", delta, INSIDE_UNIT),
@@ -38,13 +38,13 @@ def start(run: Run, delta: float) -> dict[str, Any]:
 
 
 def as_form(run: Run) -> dict[str, Any]:
-    """The run with its length in epochs where these are whole: a batch size may then change without it."""
+    """Return the run as a form, in epochs if these are whole, so that a batch size may change without them."""
     epochs, rest = divmod(run.steps, run.batches.per_epoch)
     return {**run_to_dict(run), "steps": run.steps if rest else {"epochs": epochs}}
 
 
 def form() -> dict[str, Any]:
-    """For each section of a run its kinds, in words, and what they take."""
+    """Return for each section of a run its kinds, in words, with their arguments."""
     return {section: [_kind(section, kind) for kind in SECTIONS[section]] for section in OFFERED}
 
 
@@ -62,7 +62,7 @@ def _kind(section: str, kind: Kind) -> dict[str, Any]:
 
 
 def _argument(section: str, one: inspect.Parameter, kind: Kind) -> dict[str, Any]:
-    """With the value that a new section starts with, where it needs one."""
+    """Describe an argument, with a value for new sections where it has no default."""
     label, unit = ARGUMENTS.get(one.name, (one.name.replace("_", " "), ""))
     usual = None if one.default is one.empty else one.default
     needed = one.default is one.empty or (kind.name == "general" and one.name in kind.arguments)
@@ -79,7 +79,7 @@ def _argument(section: str, one: inspect.Parameter, kind: Kind) -> dict[str, Any
     }
 
 
-# A run as the Python that describes it.
+# Runs as Python code.
 
 
 _ORDER = ("loss", "batches", "step_size", "noise", "steps")  # that of li.Run; what else there is follows
@@ -87,7 +87,7 @@ _USUAL = {"weight_decay": 0.0, "domain": {"kind": "unbounded"}}
 
 
 def run_to_python(run: Run, delta: float) -> str:
-    """A program that accounts for the run."""
+    """Return a program that accounts for the run."""
     plain = run_to_dict(run)
     epochs, rest = divmod(run.steps, run.batches.per_epoch)
     if not rest and run.batches.per_epoch > 1:
@@ -116,7 +116,7 @@ def _made(section: str, entries: Mapping[str, Any]) -> str:
 
 
 def _per_step(value: Any) -> str:
-    """What may be a schedule."""
+    """Return a number or a schedule as Python code."""
     if not isinstance(value, dict):
         return repr(value)
     made = next(one.make.__name__ for one in SCHEDULES if one.name == value["kind"])

@@ -1,4 +1,4 @@
-"""One page for one reader: on this machine alone, under an address that nobody can guess, until Ctrl-C."""
+"""The local server of the page: one reader, on this machine alone, under a secret address, until Ctrl-C."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _QUIET: dict[str, Any] = {
 
 
 def example() -> Run:
-    """What the page starts with if it is given nothing: every curve is there, and answers come at once."""
+    """Return the run that the page starts with by default: it has every curve, and answers come at once."""
     return Run(
         loss=logistic(feature_norm=1.0, l2=0.01),
         batches=Cyclic(records=60_000, batch_size=1_500),
@@ -62,7 +62,7 @@ def example() -> Run:
 
 
 class _Server(uvicorn.Server):
-    """Its end is the end of every computation, so that no answer is waited for."""
+    """A server whose shutdown ends all computations."""
 
     def __init__(self, config: uvicorn.Config, workers: Workers) -> None:
         super().__init__(config)
@@ -75,7 +75,7 @@ class _Server(uvicorn.Server):
 
 @dataclass(frozen=True, eq=False)
 class Planner:
-    """A page that is about to be served: the socket listens already."""
+    """A page that is about to be served, with a socket that listens already."""
 
     listening: socket.socket
     token: str
@@ -95,7 +95,7 @@ class Planner:
         return _Server(uvicorn.Config(app, **_QUIET), workers)
 
     def serve(self, *, browser: bool) -> None:
-        """Until Ctrl-C, which is the usual end."""
+        """Serve the page until Ctrl-C."""
         if browser:
             threading.Thread(target=webbrowser.open, args=(self.address,), daemon=True).start()
         with suppress(KeyboardInterrupt):
@@ -103,7 +103,7 @@ class Planner:
 
 
 def planner(run: Run | None, delta: float, port: int = 0) -> Planner:
-    """On this port, or on any that is free."""
+    """Return a planner that listens on this port, or on any free one if it is 0."""
     if not 0 <= port < 2**16:
         raise must_be("port", "from 0 (any free port) to 65535", f"{port}")
     begins_with = start(run or example(), delta)
@@ -118,7 +118,7 @@ def planner(run: Run | None, delta: float, port: int = 0) -> Planner:
     return Planner(listening, secrets.token_urlsafe(_TOKEN_BYTES), begins_with)
 
 
-# The page, and the one address under which it asks: questions are JSON, answers are lines of JSON, part by part.
+# The page and its one address: questions are JSON, answers are lines of JSON, part by part.
 
 
 STATIC = Path(__file__).parent / "static"
@@ -126,7 +126,7 @@ LARGEST_QUESTION = 2**20  # bytes
 
 
 def application(token: str, port: int, start: dict[str, Any], workers: Workers) -> Guard:
-    """Under /token/: the page, what it starts with, and what it asks."""
+    """Return the application: under /token/ the page, what it starts with, and its questions."""
 
     @asynccontextmanager
     async def alive(_: Starlette) -> AsyncIterator[None]:
@@ -163,7 +163,7 @@ def application(token: str, port: int, start: dict[str, Any], workers: Workers) 
 
 
 async def _body(request: Request) -> bytes | None:
-    """As long as it is not too long."""
+    """Return the body of a request, or None if it is too long."""
     body = b""
     async for piece in request.stream():
         body += piece
@@ -184,7 +184,7 @@ def _refused(reason: str, status: int) -> Response:
     return JSONResponse({"error": reason, "field": None}, status_code=status)
 
 
-# Who may ask: the browser of whoever was told the address, under the name of this machine, and no other page in it.
+# Access: the browser that was given the address, under this machine's name, and no other page in it.
 
 
 _USUAL_PORT = 80  # which browsers leave out
@@ -206,7 +206,7 @@ _HEADERS = {
 
 
 class Guard:
-    """Refuses every request whose path does not begin with the token, or whose headers name another host or page."""
+    """Refuse every request whose path does not begin with the token, or whose headers name another host or page."""
 
     def __init__(self, app: ASGIApp, token: str, port: int) -> None:
         self.app, self.token = app, token.encode()
@@ -229,7 +229,7 @@ class Guard:
         await answer(scope, receive, guarded)
 
     def _refusal(self, scope: Scope) -> str | None:
-        """Why nobody may ask this, by its code."""
+        """Return the code of why a request is refused, or None."""
         headers = Headers(scope=scope)
         if headers.get("host", "") not in self.hosts:
             return "host_refused"
@@ -241,14 +241,14 @@ class Guard:
         return None
 
 
-# An answer that is sent while it is computed, and given up when its reader leaves.
+# Answers, sent while they are computed and given up when their reader leaves.
 
 
 _STREAM_HEADERS = [(b"content-type", b"application/x-ndjson"), (b"x-accel-buffering", b"no")]
 
 
 class Answer(Response):
-    """Lines of JSON; the first one decides on the status: 422 if it says what is wrong with the question."""
+    """A response of lines of JSON; the first decides on the status: 422 if it says what is wrong."""
 
     def __init__(self, workers: Workers, question: bytes) -> None:
         self.workers, self.question = workers, question

@@ -37,11 +37,11 @@ _FIRST = {  # so that the first question of a reader does not wait for what is l
 
 
 class GivenUp(BaseException):
-    """Nobody waits for the answer any more. No handler of errors keeps it."""
+    """Raised when nobody waits for the answer any more; no handler of errors catches it."""
 
 
 def main() -> None:
-    """Ctrl-C is the server's to hear; what the library prints does not get among the answers."""
+    """Answer questions from the standard input; ignore Ctrl-C and keep the library's prints apart."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     out = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="ascii", buffering=1)
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
@@ -58,14 +58,14 @@ def main() -> None:
 
 
 def _listen(lines: IO[bytes], questions: SimpleQueue[bytes], stopped: Event) -> None:
-    """Also while an answer is computed; the process ends with the one that started it."""
+    """Receive questions and stop requests while an answer is computed; exit when the parent closes the pipe."""
     for line in lines:
         stopped.set() if line == STOP else questions.put(line)
     os._exit(0)
 
 
 def work(question: str | bytes, say: Callable[[dict[str, Any]], None], stopped: Event) -> None:
-    """Say every part of the answer, or in one sentence why there is none."""
+    """Write every part of the answer, or one sentence on why there is none."""
     try:
         with heard(_Progress(say, stopped)):
             for part in answered(loads(question)):
@@ -83,7 +83,7 @@ def work(question: str | bytes, say: Callable[[dict[str, Any]], None], stopped: 
 
 
 class _Progress:
-    """Told now and then; the computation ends here if it is to stop."""
+    """Listener that reports progress now and then, and ends the computation if it is to stop."""
 
     def __init__(self, say: Callable[[dict[str, Any]], None], stopped: Event) -> None:
         self.say, self.stopped, self.last = say, stopped, time.monotonic() + _PATIENCE - _BETWEEN

@@ -19,11 +19,11 @@ _LONGEST_WAIT = 60.0  # seconds
 
 
 class TooBusy(LastIterateError):
-    """As many questions as are allowed are being answered, and as many wait."""
+    """All workers are busy, and as many questions wait as are allowed."""
 
 
 class Workers:
-    """So many questions are answered at a time, each by a process; others wait.
+    """A pool of `count` processes that answer one question each at a time; other questions wait.
 
     One process more is kept ready, so that nobody waits for the successor of one that had to be ended.
     """
@@ -42,7 +42,7 @@ class Workers:
             self._start_another()
 
     async def close(self) -> None:
-        """Whoever waits is told that there will be no answer."""
+        """Stop all processes; questions that wait are told that there will be no answer."""
         self._closed = True
         for _ in range(self._waiting):
             self._free.put_nowait(None)
@@ -51,7 +51,7 @@ class Workers:
 
     @asynccontextmanager
     async def answer(self, question: bytes) -> AsyncIterator[AnswerLines]:
-        """The lines of the answer. When the block is left before the last one, the computation stops."""
+        """Give the lines of the answer; the computation stops if the block is left before the last one."""
         process = await self._in_turn()
         lines = AnswerLines(process)
         self.busy.append(process)
@@ -63,7 +63,7 @@ class Workers:
             await asyncio.shield(self._given_back(process, lines))
 
     async def _in_turn(self) -> Process:
-        """A process, as soon as not too many compute."""
+        """Return a process as soon as one is free, or raise TooBusy."""
         if self._waiting >= _MOST_WAITING or self._closed:
             raise TooBusy("too_many_waiting")
         self._waiting += 1
@@ -87,7 +87,7 @@ class Workers:
         return process
 
     async def _given_back(self, process: Process, lines: AnswerLines) -> None:
-        """To the next question, if it is done or stops at once; if not, another process takes its place."""
+        """Reuse the process if it is done or stops in time; otherwise end it and start another."""
         reusable = lines.ended or await _stopped(process, lines)
         self.busy.remove(process)
         if reusable:
@@ -121,7 +121,7 @@ class Workers:
 
 
 class AnswerLines:
-    """What a process says, up to the end of its answer."""
+    """Lines of an answer from a process, up to its end."""
 
     def __init__(self, process: Process) -> None:
         self.process, self.ended = process, False
@@ -143,7 +143,7 @@ class AnswerLines:
 
 
 async def _stopped(process: Process, lines: AnswerLines) -> bool:
-    """Whether it gave up in time."""
+    """Ask the process to stop, and return whether it did in time."""
     assert process.stdin is not None
     try:
         process.stdin.write(_STOP)

@@ -1,4 +1,4 @@
-"""Our guarantees as its events."""
+"""Guarantees of this library as events of dp-accounting."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def compose_into(accountant: Any, guarantee: Notion | Report, count: int = 1) ->
 
 
 def best_notion(guarantee: Any) -> Notion:
-    """The notion itself, or that of a report's best theorem; an error if it has a caveat."""
+    """Return the guarantee, or that of a report's best theorem; an error if it has a caveat."""
     if isinstance(guarantee, Report) and guarantee.members:
         raise InvalidInput("exported_of_one_user", field="guarantee")
     notion = guarantee.best.notion if isinstance(guarantee, Report) else guarantee
@@ -93,7 +93,7 @@ def best_notion(guarantee: Any) -> Notion:
 
 
 def _exact_event(notion: Notion) -> Any:
-    """None where there is no event that says the same."""
+    """Return the event with exactly this guarantee, or None if there is none."""
     match notion:
         case GaussianDP():
             return _gaussian(notion.mu, notion.adjacency)
@@ -113,7 +113,7 @@ def _counted(step: Any, count: int, adjacency: Adjacency) -> Any:
     return event if count == 1 else dp.SelfComposedDpEvent(event, count)
 
 
-# Our guarantees as its privacy-loss distributions, on the safe side.
+# Guarantees as privacy-loss distributions of dp-accounting, on the safe side.
 
 
 _MOST_CELLS = 3_000_000
@@ -154,7 +154,7 @@ def _pmf(masses: Masses, interval: float) -> Any:
 
 
 def _raised(masses: Floats, interval: float) -> Floats:
-    """A part of every mass one cell higher: more than what its sums over all cells, and its losses, which it reaches by
+    """Move a part of every mass one cell up: more than its sums over all cells, and its losses, which it reaches by
     adding up the interval, may lose by rounding.
     """
     count = len(masses)
@@ -162,7 +162,7 @@ def _raised(masses: Floats, interval: float) -> Floats:
     return np.append((1 - part) * masses, 0.0) + np.append(0.0, part * masses)
 
 
-# A few dots of a privacy profile whose chords lie close above it: where each point takes its time.
+# A few dots of a profile whose chords lie close above it, where each point is costly.
 
 
 # δ, and how many dots lie between it and the δ before: most where people ask.
@@ -170,7 +170,7 @@ _DOTS = ((1e-2, 40), (1e-4, 60), (1e-7, 80), (1e-10, 40), (1e-13, 20), (1e-16, 2
 
 
 def dotted(notion: Notion) -> Profile:
-    """The profile on about 260 dots, equally far apart in log δ between the δ of the list.
+    """Return the profile on about 260 dots, equally far apart in log δ between the δ of the list.
 
     Of several guarantees for one release only those that are the best at one of these δ are asked: every choice is valid.
     """
@@ -190,7 +190,7 @@ def _places(thresholds: Floats, notion: Notion) -> Floats:
     return np.unique(np.concatenate(pieces))
 
 
-# An accountant of dp-accounting that knows runs.
+# Accountant for dp-accounting.
 
 
 _TYPICAL_DELTA = 1e-6  # chooses the theorem by which δ is found at first

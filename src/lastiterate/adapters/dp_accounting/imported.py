@@ -1,4 +1,4 @@
-"""Its events as our notions."""
+"""Events of dp_accounting as guarantees of this library."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ from lastiterate.theorems.catalogue import CATALOGUE
 from lastiterate.theorems.theorem import Guarantee
 from lastiterate.theorems.typical_batches import without_exceptions
 
-# A run as an event of dp-accounting.
+# Runs as events.
 
 
 @attr.s(frozen=True, slots=True, auto_attribs=True)
@@ -85,7 +85,7 @@ class LastIterateDpEvent(dp_accounting.DpEvent):  # type: ignore[misc]
         object.__setattr__(self, "releases", releases_before(self.run.steps, given))
 
 
-# Events that are not accounted for, each with its reason.
+# Events that are not supported, each with its reason.
 
 
 _REASONS = {
@@ -105,18 +105,18 @@ class UnsupportedEvent(Unavailable):
 
 
 def unsupported(event: Any) -> UnsupportedEvent:
-    """For a kind of event that is not in any list."""
+    """Return the error for a kind of event that is not supported."""
     return UnsupportedEvent(_REASONS.get(type(event), "dp_event_unknown"), event=event)
 
 
-# What an event is composed of: each part with how often it happens.
+# Parts of an event, each with its count.
 
 
 Parts = list[tuple[Any, int]]
 
 
 def parts_of(event: Any, count: int = 1) -> Iterator[tuple[Any, int]]:
-    """The events inside that compose nothing, in order; those that do nothing are left out."""
+    """Yield the parts of an event that are no compositions, in order, without those that do nothing."""
     match event:
         case dp.NoOpDpEvent():
             return
@@ -137,7 +137,7 @@ def _times(event: Any) -> int:
 
 
 def counted(parts: Parts) -> Parts:
-    """Equal parts together."""
+    """Return the parts with equal events counted together."""
     found: Parts = []
     for event, count in parts:
         at = next((place for place, (known, _) in enumerate(found) if _equal(known, event)), None)
@@ -155,11 +155,11 @@ def _equal(one: Any, other: Any) -> bool:
         return False
 
 
-# The random number of repetitions of a `RepeatAndSelectDpEvent`, as one of our distributions.
+# Random numbers of repetitions of a `RepeatAndSelectDpEvent`.
 
 
 def trials_of_event(event: Any) -> Trials | None:
-    """Poisson where its shape is infinite, else truncated negative binomial; None where it runs exactly once."""
+    """Return the law of repetitions: Poisson for an infinite shape, else negative binomial; None if it runs once."""
     try:
         return _trials(event)
     except InvalidInput as error:
@@ -175,7 +175,7 @@ def _trials(event: Any) -> Trials | None:
     return NegativeBinomial(mean=event.mean, shape=event.shape)
 
 
-# Events that release one thing, computed from all records: each as a notion.
+# Events on all records, as notions.
 
 
 _ACCURATE = 1e-9  # what probabilities may add up to besides 1
@@ -192,7 +192,7 @@ def _laplace(event: Any, adjacency: Adjacency) -> Notion:
 
 
 def _discrete_laplace(event: Any, adjacency: Adjacency) -> Notion:
-    """Pure differential privacy, which is exact for a sensitivity of 1."""
+    """Pure guarantee of discrete Laplace noise, which is exact for a sensitivity of 1."""
     rate = checked_number("noise_parameter", event.noise_parameter, NON_NEGATIVE)
     sensitivity = checked_count("sensitivity", event.sensitivity)
     return pure(up(records_apart(adjacency) * rate * sensitivity, 4), adjacency) if rate else NoPrivacy(adjacency)
@@ -217,7 +217,7 @@ def _concentrated(event: Any, adjacency: Adjacency) -> Notion:
 
 
 def _mixture(event: Any, adjacency: Adjacency) -> Notion:
-    """The worst is that all moves point the same way, so that their signs do not matter."""
+    """Guarantee of a mixture: the worst is that all moves point the same way, whatever their signs."""
     if adjacency.replaces:
         raise UnsupportedEvent("dp_event_replaces_none", event=event)
     deviation = checked_number("standard_deviation", event.standard_deviation, NON_NEGATIVE)
@@ -279,7 +279,7 @@ def _without_replacement(event: Any, adjacency: Adjacency) -> Notion:
 
 
 def _inside(event: Any, adjacency: Adjacency) -> Counted:
-    """What is done with the batch, as if every batch had the record."""
+    """Guarantees of what is done with the batch, as if every batch had the record."""
     parts = list(parts_of(event.event))
     for part, _ in parts:
         if type(part) not in _INSIDE:
@@ -292,7 +292,7 @@ def _are_gaussian(inside: Counted) -> bool:
 
 
 def _on_a_batch(inside: Counted, rate: float, sampling: Sampling, adjacency: Adjacency) -> Notion:
-    """Everything inside happens to one and the same batch."""
+    """Guarantee of mechanisms that all run on one and the same batch."""
     if rate == 0:
         return GaussianDP(0.0, adjacency)
     if any(isinstance(notion, NoPrivacy) for notion, _ in inside):
@@ -313,7 +313,7 @@ SAMPLED: dict[type, Callable[[Any, Adjacency], Notion]] = {
 }
 
 
-# Its events as our notions.
+# Any event as one notion.
 
 
 _NOTIONS = {**SINGLE, **SAMPLED}
@@ -322,7 +322,7 @@ _REPORTS = 16  # are kept: accountants ask for the same run and δ again
 
 
 def notion_of(event: Any, neighboring_relation: Any, delta: float = 1e-6) -> Notion:
-    """The guarantee of an event of dp-accounting as one notion; all its ε and δ are upper bounds.
+    """Return the guarantee of an event of dp-accounting as one notion; its ε and δ are upper bounds.
 
     Noise multipliers are defined as in dp-accounting: noise divided by the norm of one record's contribution, so a Gaussian
     event is 2/noise_multiplier-GDP under REPLACE_ONE. If the event holds a run, its best theorem at `delta` is used; the
@@ -333,7 +333,7 @@ def notion_of(event: Any, neighboring_relation: Any, delta: float = 1e-6) -> Not
 
 
 def checked_parts(event: Any, adjacency: Adjacency, count: int = 1) -> Parts:
-    """What the event is composed of, if each part is supported."""
+    """Return the parts that the event is composed of, or raise an error if one is not supported."""
     parts = list(parts_of(event, count))
     for part, _ in parts:
         _check(part, adjacency)
@@ -341,7 +341,7 @@ def checked_parts(event: Any, adjacency: Adjacency, count: int = 1) -> Parts:
 
 
 def composed(parts: Parts, adjacency: Adjacency, delta: float) -> Notion:
-    """All parts together; of the theorems about a run, the one that is best at δ."""
+    """Compose all parts; of the theorems about a run, the best at δ is taken."""
     notions = [(_notion(part, adjacency, delta), count) for part, count in counted(parts)]
     if any(isinstance(notion, NoPrivacy) for notion, _ in notions):
         return NoPrivacy(adjacency)
@@ -351,7 +351,7 @@ def composed(parts: Parts, adjacency: Adjacency, delta: float) -> Notion:
 
 
 def _together(notions: list[tuple[Notion, int]]) -> Notion:
-    """What is computed is composed as what is proved, and all of it is as far from that as its parts are together.
+    """Compose guarantees that were computed; displacements of the parts add up in squares.
 
     On each data set parts that are mu-GDP apart, one after the other, are √(Σ mu²)-GDP apart.
     """
@@ -377,7 +377,7 @@ def _notion(part: Any, adjacency: Adjacency, delta: float) -> Notion:
 
 
 def _best_of_repeated(event: Any, adjacency: Adjacency, delta: float) -> Notion:
-    """All that the event repeats is one trial."""
+    """Guarantee of the best of repeated trials; everything that the event repeats is one trial."""
     trials = trials_of_event(event)
     trial = composed(checked_parts(event.event, adjacency), adjacency, delta)
     return trial if trials is None or isinstance(trial, NoPrivacy) else best_of_trials(trial, trials)

@@ -33,12 +33,12 @@ class OnSample(Wrapped):
 
     @cached_property
     def present(self) -> Profile:
-        """With the record against without: for ε ≥ 0 the worse order."""
+        """Profile of the data with the record against those without: for ε ≥ 0 the worse order."""
         return amplified(self.inner, self.inclusion)
 
     @cached_property
     def absent(self) -> Profile:
-        """Without it against with it: r·δ(ε″), r = 1 − e^ε(1 − q) and e^{ε″} = e^ε·q/r, and 0 where r is not positive."""
+        """Profile without the record against with it: r·δ(ε″) with r = 1 − e^ε(1 − q) and e^{ε″} = e^ε·q/r, or 0."""
         return Profile(function=partial(_absent, self.inner, self.inclusion), adjacency=self.adjacency)
 
     def log_delta(self, epsilons: Floats) -> Floats:
@@ -55,7 +55,7 @@ def _absent(inner: Notion, inclusion: float, epsilons: Floats) -> Floats:
 
 
 def compose_by_order(parts: Counted) -> Notion:
-    """All parts together; order by order where samples are composed with what is not Gaussian."""
+    """Compose all parts, each order by itself where samples are composed with what is not Gaussian."""
     if len(parts) == 1 and parts[0][1] == 1:
         return parts[0][0]
     if all(isinstance(part, GaussianDP | SubsampledGaussians) for part, _ in parts):
@@ -67,7 +67,7 @@ def compose_by_order(parts: Counted) -> Notion:
 
 
 def _steps(part: Notion, count: int) -> Iterator[tuple[Notion, int]]:
-    """One by one where each is a sample, and its neighbour has nothing in the record's place."""
+    """Yield a guarantee's steps, one by one if each is a sample and the neighbour has nothing in the record's place."""
     if not isinstance(part, SubsampledGaussians) or part.adjacency.replaces:
         yield part, count
         return
@@ -83,7 +83,7 @@ def _steps(part: Notion, count: int) -> Iterator[tuple[Notion, int]]:
 
 @dataclass(frozen=True, eq=False)
 class ByOrder(Notion):
-    """The worse of both orders, each composed on a lattice."""
+    """The worse of both orders of the data sets, each composed on a lattice."""
 
     steps: tuple[tuple[Notion, int], ...]
     adjacency: Adjacency
@@ -105,16 +105,15 @@ class ByOrder(Notion):
         return np.maximum(*(order.epsilon_at_log(log_deltas) for order in self._orders))
 
 
-# Privacy profiles of the mechanisms that its events describe, rounded up.
+# Privacy profiles of mechanisms, rounded up.
 
 
 LARGEST_EXPONENT = 300.0  # of a float; beyond it, 1 is nothing
-_FEW_PROFILES = 20  # operations
 
 
 @dataclass(frozen=True)
 class NoPrivacy(Notion):
-    """Nothing is promised: δ = 1 for every ε, ε = ∞ for every δ."""
+    """A guarantee that promises nothing: δ = 1 for every ε, ε = ∞ for every δ."""
 
     adjacency: Adjacency
 
@@ -126,24 +125,24 @@ class NoPrivacy(Notion):
 
 
 def laplace(distance: float, adjacency: Adjacency) -> Profile:
-    """Of Laplace noise whose scale is the sensitivity in the 1-norm over `distance`, in any number of coordinates.
+    """Profile of Laplace noise of scale sensitivity (in the 1-norm) over `distance`, in any number of coordinates.
 
     δ(ε) = 1 − e^{(ε − distance)/2}, and 0 from ε = distance on: the worst is a move along one coordinate (docs/proofs.md).
     """
-    return Profile(function=partial(_laplace, up(distance, _FEW_PROFILES)), adjacency=adjacency)
+    return Profile(function=partial(_laplace, up(distance, _FEW)), adjacency=adjacency)
 
 
 def _laplace(distance: float, epsilons: Floats) -> Floats:
-    return np.minimum(up(-np.expm1(np.minimum(epsilons - distance, 0.0) / 2), _FEW_PROFILES), 1.0)
+    return np.minimum(up(-np.expm1(np.minimum(epsilons - distance, 0.0) / 2), _FEW), 1.0)
 
 
 def pure(epsilon: float, adjacency: Adjacency) -> Profile:
-    """(ε, 0)-differential privacy."""
-    return Profile(epsilons=[up(epsilon, _FEW_PROFILES)], deltas=[0.0], adjacency=adjacency)
+    """Profile of (ε, 0)-differential privacy."""
+    return Profile(epsilons=[up(epsilon, _FEW)], deltas=[0.0], adjacency=adjacency)
 
 
 def randomized_response(kept: float, other: float, buckets: int, adjacency: Adjacency) -> Profile:
-    """The record's own bucket with probability `kept`, each of the others with probability `other`.
+    """Profile of randomized response: the own bucket with probability `kept`, each other with `other`.
 
     The neighbour's own bucket is another one, or, where its record contributes nothing, all are as likely for it.
     """
@@ -158,7 +157,7 @@ def _replaced_response(kept: float, other: float, epsilons: Floats) -> Floats:
 
 
 def _response(kept: float, other: float, buckets: int, epsilons: Floats) -> Floats:
-    """Against a uniform bucket, in both orders."""
+    """δ of a response against a uniform bucket, the worse of both orders."""
     ratios, uniform = np.exp(np.minimum(epsilons, LARGEST_EXPONENT)), 1 / buckets
     present = _excess(ratios, kept, uniform) + (buckets - 1) * _excess(ratios, other, uniform)
     absent = _excess(ratios, uniform, kept) + (buckets - 1) * _excess(ratios, uniform, other)
@@ -166,12 +165,12 @@ def _response(kept: float, other: float, buckets: int, epsilons: Floats) -> Floa
 
 
 def _excess(ratios: Floats, first: float, second: float) -> Floats:
-    """What one probability has beyond e^ε times another."""
-    return np.clip(up(first, _FEW_PROFILES) - down(second, _FEW_PROFILES) * ratios, 0.0, 1.0)
+    """Return what the first probability exceeds e^ε times the second by."""
+    return np.clip(up(first, _FEW) - down(second, _FEW) * ratios, 0.0, 1.0)
 
 
 def amplified(notion: Notion, inclusion: float) -> Profile:
-    """On a random batch that has the record with this probability: δ'(ε) = q·δ(log(1 + (e^ε − 1)/q)).
+    """Profile on a random batch that has the record with this probability: δ'(ε) = q·δ(log(1 + (e^ε − 1)/q)).
 
     Poisson sampling where the neighbour has nothing in the record's place, or batches of fixed size where a record is
     replaced; whatever the mechanism is (Balle, Barthe and Gaboardi 2018).
@@ -182,16 +181,14 @@ def amplified(notion: Notion, inclusion: float) -> Profile:
 def _amplified(notion: Notion, inclusion: float, epsilons: Floats) -> Floats:
     moderate = np.log1p(np.expm1(np.minimum(epsilons, LARGEST_EXPONENT)) / inclusion)
     inner = np.where(epsilons < LARGEST_EXPONENT, moderate, epsilons - np.log(inclusion))
-    return np.minimum(up(inclusion * np.asarray(notion.delta(down(inner, _FEW_PROFILES))), _FEW_PROFILES), 1.0)
+    return np.minimum(up(inclusion * np.asarray(notion.delta(down(inner, _FEW))), _FEW), 1.0)
 
 
-# Which data sets are neighbours, in its words and in ours.
+# Neighbouring relations of dp-accounting and of this library.
 #
-# Its REPLACE_SPECIAL replaces a record by one that contributes nothing (arXiv 2103.00039, Definition 1.1): our zero-out.
-# Its
-# noise multipliers are noise over the norm of one record's contribution, whatever the relation, so that replacing a
-# record
-# moves a sum by up to twice that norm, and adding, removing or zeroing out one by once.
+# Its REPLACE_SPECIAL replaces a record by one that contributes nothing (arXiv 2103.00039, Definition 1.1): our
+# zero-out. Its noise multipliers are noise over the norm of one record's contribution, whatever the relation, so that
+# replacing a record moves a sum by up to twice that norm, and adding, removing or zeroing out one by once.
 
 
 _ADJACENCIES = {
@@ -216,5 +213,5 @@ def relation_of(adjacency: Adjacency) -> NeighboringRelation:
 
 
 def records_apart(adjacency: Adjacency) -> float:
-    """How far a neighbour moves a sum, over the largest norm of one record's contribution."""
+    """Distance by which a neighbour moves a sum, over the largest norm of one record's contribution."""
     return 2.0 if adjacency.replaces else 1.0

@@ -58,7 +58,7 @@ class Accountant(IAccountant):  # type: ignore[misc]
         return cls.registered
 
     def __len__(self) -> int:
-        """Number of steps executed."""
+        """Return the number of steps executed."""
         return self._executed.steps
 
     @property
@@ -83,7 +83,7 @@ class Accountant(IAccountant):  # type: ignore[misc]
 
     @property
     def _whole(self) -> Run:
-        """With the multiplier of the first step, which may have been calibrated."""
+        """The described run with the multiplier of the first step, which may have been calibrated."""
         first, usual = self._executed.spans[0][0], self.described.noise.at(0)
         return self.described if same(first, usual) else with_multiplier(self.described, first)
 
@@ -143,7 +143,7 @@ class Accountant(IAccountant):  # type: ignore[misc]
         self._planned = self._optimizer = None
 
     def _seen(self, optimizer: DPOptimizer, sample_rate: float) -> None:
-        """Count a step of an optimiser that can be looked at, if everything that is trusted is as it has to be."""
+        """Count a step of a visible optimiser, after all checks of what is trusted."""
         self._check_goes_on()
         first = None if self._optimizer is None else self._optimizer()
         multiplier, rate = optimizer.noise_multiplier, sample_rate * optimizer.accumulated_iterations
@@ -165,7 +165,7 @@ class Accountant(IAccountant):  # type: ignore[misc]
             raise InvalidInput("opacus_run_over", field="steps", steps=self.described.steps)
 
     def _needed_multiplier(self, multiplier: float) -> float:
-        """The noise multiplier that the next step must have: this one, if all steps may be calibrated to it."""
+        """Return the noise multiplier that the next step must have: this one, if all steps may be calibrated to it."""
         begun = self._executed.spans
         if not begun and multiplier in self.tried:
             return multiplier

@@ -110,7 +110,7 @@ def _steps(loader: DataLoader[Any], epochs: int | None, steps: int | None) -> in
     return checked_count("epochs", epochs) * len(dealer_of(loader))
 
 
-# Which runs Opacus can execute: what it never does, no run may say.
+# Runs that Opacus can execute.
 
 
 _BATCHES = (Poisson, Shuffled, Cyclic, FullBatch)
@@ -118,7 +118,7 @@ _ROOM = 1e-5  # Opacus clips at max_grad_norm·norm/(norm + 1e-6), in single pre
 
 
 def covered(run: Run) -> Run:
-    """The run itself, if Opacus could have executed it."""
+    """Return the run, or raise an error if Opacus could not have executed it."""
     checked_run(run)
     if not isinstance(run.noise, OnGradientSum):
         raise InvalidInput("opacus_noise_kind", field="noise", got=run.noise.described)
@@ -133,7 +133,7 @@ def covered(run: Run) -> Run:
 
 
 def _check_clipping(run: Run) -> None:
-    """Opacus clips the whole gradient of a record, and knows no limit on its pull."""
+    """Raise an error unless the run clips whole gradients, without a limit on the pull, as Opacus does."""
     if "pull" in run.loss.arguments:
         raise InvalidInput("opacus_pull", field="loss")
     by_class = run.loss.keeps_convexity and run.loss.arguments.get("classes") is not None
@@ -142,11 +142,11 @@ def _check_clipping(run: Run) -> None:
         raise InvalidInput("opacus_clip_per_class", field="loss", bound=run.loss.gradient_bound)
 
 
-# A PyTorch loader in the words of a run: which records the steps of an epoch use.
+# Batches of a PyTorch loader, as a run describes them.
 
 
 def batches_of(loader: DataLoader[Any]) -> Batches:
-    """The batches that this loader deals, or a refusal."""
+    """Return the batches that this loader deals, or raise an error if it is not known."""
     dealer = dealer_of(loader)
     if type(dealer) is UniformWithReplacementSampler:
         if getattr(loader.collate_fn, "rand_on_empty", False):
@@ -168,13 +168,13 @@ def batches_of(loader: DataLoader[Any]) -> Batches:
 
 
 def dealer_of(loader: DataLoader[Any]) -> Any:
-    """What deals records to batches; of batches that a BatchMemoryManager cuts up, before they are."""
+    """Return the sampler that deals records to batches, before a BatchMemoryManager cuts them up."""
     dealer = getattr(loader, "batch_sampler", None)
     return unwatched(dealer.sampler if isinstance(dealer, BatchSplittingSampler) else dealer)
 
 
 def check_batches(described: Batches, loader: DataLoader[Any]) -> None:
-    """That this loader deals what the run describes, several of its batches to one step where gradients accumulate."""
+    """Raise an error unless the loader deals the run's batches, or parts of them if gradients accumulate."""
     dealt = batches_of(loader)
     if not _deals(dealt, described):
         poisson = isinstance(described, Poisson), isinstance(dealt, Poisson)
@@ -184,7 +184,7 @@ def check_batches(described: Batches, loader: DataLoader[Any]) -> None:
 
 
 def watch_of(loader: DataLoader[Any], described: Batches) -> LoaderWatch:
-    """Sees to it that each step uses the next batch of this loader, or the next few where gradients accumulate."""
+    """Return a watch that each step uses the next batch of this loader, or the next few."""
     split = loader.batch_sampler if isinstance(loader.batch_sampler, BatchSplittingSampler) else None
     watched = watch_batches(loader, "batch_sampler") if split is None else watch_batches(split, "sampler")
     together = 1 if described.random else max(1, described.largest // getattr(watched, "batch_size", described.largest))

@@ -1,4 +1,4 @@
-"""What `PrivacyEngine.make_private` has set up, and what happens to it during the training.
+"""Everything that `PrivacyEngine.make_private` has set up, watched during the training.
 
 Opacus hands an accountant the sample rate alone. The rest is read from the call that asks for the hook. Counters are put on
 the loader's batches, on the sums of clipped gradients and, for ghost clipping, on the gradients themselves; none of them
@@ -37,7 +37,7 @@ from lastiterate.torch.trusted import ORDER_SEEDED, SeedWatch, seeded
 
 
 def set_up_by_caller(run: Run) -> Setup | None:
-    """What the `make_private` that is being executed has set up, if the run allows it; None if somebody else asks."""
+    """Return the setup of the `make_private` that is being executed, if the run allows it; None for other callers."""
     frame: Any = sys._getframe(1)
     while frame is not None:
         if frame.f_code is PrivacyEngine.make_private.__code__:
@@ -78,7 +78,7 @@ class Setup:
                 weights.register_post_accumulate_grad_hook(self._see_gradient)
 
     def _see_gradient(self, weights: Any) -> None:
-        """Ghost clipping switches its hooks off for the pass that computes clipped gradients, and for no other."""
+        """Note the gradient of clipped losses: ghost clipping switches its hooks off for that pass alone."""
         self._clipped[weights] = None if self.module.hooks_enabled else (weights.grad, weights.grad._version)
 
     def _add(self) -> None:
@@ -91,7 +91,7 @@ class Setup:
         self.added += seen_records(self.optimizer) or 0
 
     def _check_clipped(self) -> None:
-        """That the gradients at hand are those that the criterion of `make_private` has left, untouched, or zero."""
+        """Raise an error unless gradients are those of the criterion of `make_private`, untouched, or zero."""
         found, self._clipped = self._clipped, {}
         clip = getattr(self.module, "max_grad_norm", None)
         if not same(clip, self.optimizer.max_grad_norm):
@@ -105,7 +105,7 @@ class Setup:
                 raise InvalidInput("opacus_other_gradients", field="criterion")
 
 
-# What an execution by Opacus rests on, and what is wrong with it: seeds, generators, precision, what was not seen.
+# Circumstances of an execution: seeds, generators, precision, and what was not seen.
 
 
 NOISE_SEEDED = fact("noise_seeded", generator="torch")
@@ -113,7 +113,7 @@ NOISE_SEEDED = fact("noise_seeded", generator="torch")
 
 @dataclass(frozen=True)
 class Circumstances:
-    """As seen so far, at all steps together."""
+    """Circumstances seen so far, at all steps together."""
 
     precision: str = "floating point"
     secure: bool = True
@@ -126,7 +126,7 @@ class Circumstances:
     unseen_steps: int = 0
 
     def with_step(self, optimizer: DPOptimizer | None, setup: Setup | None, strayed: float = 0.0) -> Circumstances:
-        """One step more, of an optimiser and a setup as far as they are known; `strayed` as in `squared_straying`."""
+        """Return the circumstances after one more step; `strayed` is its part of `squared_straying`."""
         seen = self.loader_seen and setup is not None
         if optimizer is None:
             return replace(self, unseen_steps=self.unseen_steps + 1, secure=False, loader_seen=seen)
@@ -149,18 +149,19 @@ class Circumstances:
 
     @property
     def basis(self) -> tuple[tuple[str, Basis], ...]:
-        """What was checked at every step, by the code of the assumption."""
+        """Codes of the assumptions that were checked at every step."""
         steps = () if self.unseen_steps else ("clipped", "l2_in_full", "optimizer_sees_noisy_gradients")
         loader = ("batches", "smaller_batch_divisor") if self.loader_seen else ()
         return tuple((code, Basis.CHECKED) for code in (*steps, *loader))
 
     @property
     def rounding(self) -> float | None:
-        """What is charged for the rounding of hidden weights; None where it is too much, or was not seen."""
-        return None if self.unseen_steps else limit_of(self.precision, math.sqrt(self.squared_straying))
+        """Mu of the rounding of hidden weights; None if it is too much or was not seen."""
+        limit = _LIMITS.get(self.precision, 0.0)
+        return limit if not self.unseen_steps and math.sqrt(self.squared_straying) <= limit else None
 
     def assumed(self, hiding: Hiding) -> tuple[Fact, ...]:
-        """What nothing could check, beside what the run promises."""
+        """Facts that nothing could check, besides what the run promises."""
         applies = {
             fact("exact_arithmetic", precision=self.precision, hidden=hiding.name.lower()): True,
             fact("criterion_reduction"): True,
@@ -181,7 +182,7 @@ def _seeds(optimizer: DPOptimizer, setup: Setup | None) -> tuple[bool, bool]:
     return setup.noise.repeatable(drawn=True), setup.order is not None and setup.order.repeatable(drawn=setup.new_pass)
 
 
-# The rounding of hidden weights: bounded at every step beside the noise, and charged where that is little.
+# Rounding of hidden weights, bounded at every step beside the noise and charged where it is little.
 
 
 _UNITS = {torch.float32: 2.0**-24, torch.float64: 2.0**-53}
@@ -191,7 +192,7 @@ COARSEST = max(_LIMITS.values())
 
 
 class Hiding(Enum):
-    """What became of the guarantees that rely on hidden iterates."""
+    """State of the guarantees that rely on hidden iterates."""
 
     UNUSED = auto()  # all iterates together are as good
     CHARGED = auto()  # the rounding of hidden weights is in ε
@@ -199,14 +200,8 @@ class Hiding(Enum):
     TOO_COARSE = auto()  # it is too much beside the noise, or was not seen: all iterates count
 
 
-def limit_of(precision: str, straying: float) -> float | None:
-    """What is charged if weights of this precision have strayed by so much, as mu; None for too much."""
-    limit = _LIMITS.get(precision, 0.0)
-    return limit if straying <= limit else None
-
-
 def accounted(run: Run, delta: float, releases: Iterable[int], limit: float | None) -> tuple[Report, Hiding]:
-    """The account of a run whose hidden weights strayed by at most `limit`, or by too much."""
+    """Return the account of a run whose hidden weights strayed by at most `limit`, or by too much."""
     at, plain = (delta, tuple(releases)), run.process.update.plain
     if limit is not None and plain and _may_hide(run):
         charged = account(replace(run, arithmetic=Arithmetic(displacement=limit)), *at)
@@ -225,17 +220,17 @@ def _hides(report: Report) -> bool:
 
 
 def _may_hide(run: Run) -> bool:
-    """Whether any theorem could make use of hidden iterates: where steps may do anything to them, none can."""
+    """Whether a theorem could use hidden iterates: none can if steps may do anything to them."""
     return isinstance(run.optimizer, SGD) and (math.isfinite(extremes(run.process.lipschitz)[1]) or run.decay > 0)
 
 
 def precision_of(optimizer: DPOptimizer) -> torch.dtype:
-    """Of the weights; the coarser where there are two."""
+    """Precision of the weights, the coarser one if there are two."""
     return max((one.dtype for one in optimizer.params), key=lambda one: _UNITS[one])
 
 
 def squared_straying(run: Run, optimizer: DPOptimizer, step: int, multiplier: float) -> float:
-    """(e/ν)², where the weights after this step are off by at most e, and the next noise on the weights is ν.
+    """Square of e/ν: the weights after this step are off by at most e, and their next noise is ν.
 
     What is off in a hidden iterate moves the mean of the next Gaussian by that much, times the Lipschitz constant where the
     account uses one. At the step the noisy gradient is there, and the weights have not moved yet.
@@ -252,6 +247,6 @@ def squared_straying(run: Run, optimizer: DPOptimizer, step: int, multiplier: fl
 
 
 def _length(optimizer: DPOptimizer, name: str) -> float:
-    """Of the noisy gradient, or of what the optimiser remembers."""
+    """Length of the noisy gradient, or of an array that the optimiser remembers."""
     held = [one.grad if name == "grad" else optimizer.state.get(one, {}).get(name) for one in optimizer.params]
     return math.sqrt(sum(float(one.detach().double().square().sum()) for one in held if one is not None))

@@ -1,4 +1,4 @@
-"""What an accountant writes into a checkpoint, and what it takes back."""
+"""The state of an accountant in a checkpoint."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Span = tuple[float, float, int]
 
 @dataclass(frozen=True)
 class StepHistory:
-    """The steps that were executed, and how."""
+    """The steps that were executed, and the circumstances."""
 
     spans: tuple[Span, ...] = ()
     steps: int = 0
@@ -37,7 +37,7 @@ class StepHistory:
         )
 
     def state(self, run: Run) -> dict[str, Any]:
-        """As `torch.save` and JSON can hold it."""
+        """Return the history as `torch.save` and JSON can hold it."""
         return {
             "history": list(self.spans),
             "run": run_to_dict(run),
@@ -46,7 +46,7 @@ class StepHistory:
 
 
 def history_from(state: Any, mechanism: str, run: Run) -> StepHistory:
-    """The history in such a state, if it is about this run."""
+    """Return the history in a saved state, or raise an error if it is not about this run."""
     if not isinstance(state, Mapping):
         raise InvalidInput("opacus_state_kind", got=type(state).__name__)
     for name in ("history", "mechanism", "run", "circumstances"):
@@ -65,7 +65,7 @@ def history_from(state: Any, mechanism: str, run: Run) -> StepHistory:
 
 
 def _continued(history: StepHistory, run: Run) -> StepHistory:
-    """A loader that starts again begins a new epoch: in the middle of one, records would be used twice."""
+    """Return the history, or an error in the middle of an epoch: a new loader would use records twice."""
     if history.steps > run.steps:
         raise InvalidInput("opacus_state_steps", most=run.steps, got=f"{history.steps}")
     left = history.steps % run.batches.per_epoch
@@ -82,17 +82,17 @@ def _span(multiplier: Any, rate: Any, count: Any) -> Span:
     )
 
 
-# Multipliers that Opacus tries out: `get_noise_multiplier` sets the history of an accountant, and asks for ε.
+# Multipliers that Opacus tries: `get_noise_multiplier` sets an accountant's history, and asks for ε.
 
 
 def check_rate(run: Run, rate: float) -> None:
-    """That a step is one of so many in an epoch as in the run."""
+    """Raise an error unless the sample rate is that of the run."""
     if not any(same(rate, allowed) for allowed in _rates(run)):
         raise InvalidInput("opacus_sample_rate", field="sample_rate", needed=_rates(run)[0], got=f"{rate:.9g}")
 
 
 def planned_run(run: Run, history: Any) -> Run:
-    """The whole run with the multiplier of such a history."""
+    """Return the whole run with the multiplier of a history that Opacus has set."""
     try:
         ((multiplier, rate, steps),) = history
     except (TypeError, ValueError) as error:
@@ -104,7 +104,7 @@ def planned_run(run: Run, history: Any) -> Run:
 
 
 def with_multiplier(run: Run, multiplier: float) -> Run:
-    """The same run with this multiplier at every step."""
+    """Return the run with this multiplier at every step."""
     checked_number("noise_multiplier", multiplier, POSITIVE)
     noise = run.noise
     if not isinstance(noise, OnGradientSum) or not isinstance(noise.multiplier, float):
@@ -113,13 +113,13 @@ def with_multiplier(run: Run, multiplier: float) -> Run:
 
 
 def _rates(run: Run) -> tuple[float, ...]:
-    """With Poisson batches also that of ⌊1/rate⌋ steps: Opacus' sampler makes so many, and rounding may take one away."""
+    """Sample rates of the run; for Poisson batches also 1/⌊1/rate⌋, as Opacus' sampler makes ⌊1/rate⌋ steps."""
     if isinstance(run.batches, Poisson):
         return run.batches.rate, 1 / int(1 / run.batches.rate)
     return (1 / run.batches.per_epoch,)
 
 
 def _meant(run: Run, rate: float, steps: int) -> bool:
-    """Opacus plans ⌊epochs/rate⌋ steps, one too few where rounding takes it away; its sampler makes ⌊1/rate⌋ in an epoch."""
+    """Whether these are the run's steps as Opacus plans them, ⌊epochs/rate⌋ or one too few, or ⌊1/rate⌋ an epoch."""
     epochs = round(steps * rate)
     return run.steps in (steps, steps + 1, epochs * int(1 / rate))

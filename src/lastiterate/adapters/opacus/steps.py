@@ -1,4 +1,4 @@
-"""One step of Opacus beside the same step of the run: what differs is refused before the weights move."""
+"""Comparison of a step of Opacus with the same step of the run: a difference is refused before the weights move."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _NINE_DIGITS = 1e-9
 
 
 def check_setup(run: Run, optimizer: DPOptimizer) -> None:
-    """What does not change during a training: how gradients are clipped, and what is made of them."""
+    """Check what does not change during a training: how gradients are clipped, and what is made of them."""
     if isinstance(optimizer, _PER_LAYER):
         raise InvalidInput("opacus_clipping_per_layer", field="clipping")
     if isinstance(optimizer, AdaClipDPOptimizer) or hasattr(optimizer, "_adjusted_noise_multiplier"):
@@ -49,7 +49,7 @@ def check_setup(run: Run, optimizer: DPOptimizer) -> None:
 
 
 def check_step(run: Run, optimizer: DPOptimizer, step: int) -> None:
-    """That this optimiser, as it is now, makes the step of the run that is counted so from 0."""
+    """Raise an error unless the optimiser makes the run's step of this number, counted from 0."""
     check_setup(run, optimizer)
     clip = at_step(run.clip or 0.0, step)
     if not same(optimizer.max_grad_norm, clip):
@@ -59,7 +59,7 @@ def check_step(run: Run, optimizer: DPOptimizer, step: int) -> None:
 
 
 def check_multiplier(needed: float, multiplier: Any, step: int) -> None:
-    """An error unless the noise of this step, counted from 0, has the multiplier that is needed."""
+    """Raise an error unless the noise of this step, counted from 0, has the multiplier that is needed."""
     if not same(multiplier, needed):
         raise InvalidInput(
             "opacus_multiplier", field="noise_multiplier", needed=needed, got=f"{multiplier}", step=step + 1
@@ -67,7 +67,7 @@ def check_multiplier(needed: float, multiplier: Any, step: int) -> None:
 
 
 def _check_sizes(run: Run, optimizer: DPOptimizer, step: int) -> None:
-    """Learning rate, divisor and weight decay."""
+    """Raise an error unless learning rate, divisor and weight decay are those of the run."""
     executed = executed_by(optimizer.original_optimizer)
     if executed.learning_rate is None or executed.weight_decay is None:
         return
@@ -82,7 +82,7 @@ def _check_sizes(run: Run, optimizer: DPOptimizer, step: int) -> None:
 
 
 def scale_of(run: Run, optimizer: DPOptimizer, executed: Executed) -> float:
-    """By what learning rates are multiplied to become step sizes of the run, whose sums are divided by another number.
+    """Factor from learning rates to step sizes of the run, whose sums are divided by another number.
 
     Opacus divides by ⌊records/batches⌋, runs by batch_size or rate·records. Where steps are not proportional to gradients
     (Adam), the division is part of what is computed from noisy gradients.
@@ -97,7 +97,7 @@ def divisor_of(optimizer: DPOptimizer) -> float:
 
 
 def check_weights(run: Run, optimizer: DPOptimizer, step: int) -> None:
-    """Their precision; and at the first step their norm and number, where the account uses these."""
+    """Check the weights' precision and, before the first step, their norm and number where the account uses these."""
     weights = optimizer.params
     if precision := next((one.dtype for one in weights if one.dtype not in _PRECISIONS), None):
         raise InvalidInput("opacus_precision", field="module", got=f"{precision}")
@@ -111,7 +111,7 @@ def check_weights(run: Run, optimizer: DPOptimizer, step: int) -> None:
 
 
 def check_batch_size(run: Run, optimizer: DPOptimizer, step: int) -> None:
-    """That the batch has as many records as the run says; of a batch that is cut up, only the last part is seen."""
+    """Raise an error unless the batch is as large as the run says; of a cut batch only the last part is seen."""
     size, seen = run.batches.size_at(step), seen_records(optimizer)
     if seen is None or size is None:
         return
@@ -120,7 +120,7 @@ def check_batch_size(run: Run, optimizer: DPOptimizer, step: int) -> None:
 
 
 def seen_records(optimizer: DPOptimizer) -> int | None:
-    """Records whose gradients the step has at hand."""
+    """Return the number of records whose gradients the step has at hand, or None if it is not known."""
     first = optimizer.params[0]
     gradients = getattr(first, "grad_sample", None)
     if isinstance(gradients, list):
@@ -130,14 +130,14 @@ def seen_records(optimizer: DPOptimizer) -> int | None:
 
 
 def norm_of(optimizer: DPOptimizer) -> float:
-    """Of all weights; rounded up."""
+    """Norm of all weights, rounded up."""
     with torch.no_grad():
         squares = sum(float(one.double().square().sum()) for one in optimizer.params)
     return math.sqrt(squares) * (1 + _NINE_DIGITS)
 
 
 def same(one: Any, two: float) -> bool:
-    """To nine digits; anything but a number is different."""
+    """Whether two numbers agree to nine digits; anything but a number differs."""
     try:
         return math.isclose(float(one), two, rel_tol=_NINE_DIGITS)
     except (TypeError, ValueError):
@@ -151,7 +151,7 @@ def _same_optimizer(executed: Executed, run: Run) -> bool:
 
 
 def _accumulated(optimizer: DPOptimizer) -> int:
-    """Batches between two steps; before the first, one."""
+    """Return the number of batches between two steps; before the first, one."""
     gradients = getattr(optimizer.params[0], "grad_sample", None)
     return len(gradients) if isinstance(gradients, list) else 1
 
@@ -170,12 +170,12 @@ def _other_step_size(run: Run, optimizer: DPOptimizer, executed: Executed, size:
     )
 
 
-# What a PyTorch optimiser does with noisy gradients, in the words of a run.
+# PyTorch optimisers, as a run describes them.
 
 
 @dataclass(frozen=True)
 class Executed:
-    """An optimiser and its numbers as they are now; of optimisers that are only named, no numbers."""
+    """An optimiser and its numbers as they are now; without numbers if it is only known by name."""
 
     optimizer: Optimizer
     learning_rate: float | None = None
@@ -183,12 +183,12 @@ class Executed:
 
     @property
     def scales(self) -> bool:
-        """Whether a gradient twice as long makes a step twice as long, so that divisor and learning rate are one number."""
+        """Whether steps are proportional to gradients, so that divisor and learning rate act as one number."""
         return isinstance(self.optimizer, SGD)
 
 
 def executed_by(optimizer: torch.optim.Optimizer) -> Executed:
-    """What it is now: learning rates may change from step to step."""
+    """Return the optimiser as it is now: learning rates may change from step to step."""
     groups = {_group(optimizer, group) for group in optimizer.param_groups}
     if len(groups) > 1:
         return Executed(OtherOptimizer(f"{type(optimizer).__name__} with parameter groups"))
@@ -206,7 +206,7 @@ def _group(optimizer: torch.optim.Optimizer, group: dict[str, Any]) -> Executed:
 
 
 def as_written(optimizer: Optimizer) -> str:
-    """How a run says it."""
+    """Return the optimiser as a run writes it."""
     if isinstance(optimizer, OtherOptimizer):
         return f"optimizer={optimizer.name!r}"
     given = {one.name: getattr(optimizer, one.name) for one in fields(optimizer)}  # type: ignore[arg-type]

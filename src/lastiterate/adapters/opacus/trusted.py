@@ -1,4 +1,4 @@
-"""Everything that the accountant takes from Opacus and from the script, in one table.
+"""Table of everything that the accountant takes from Opacus and from the script.
 
 Each entry is checked at every step, before the weights move. What nobody can check is a line of the report.
 """
@@ -19,7 +19,7 @@ from lastiterate.torch.trusted import Trusted
 
 @dataclass(frozen=True)
 class SeenStep:
-    """One step that Opacus is about to take: `number` steps were counted before it.
+    """A step that Opacus is about to take, after `number` others.
 
     `setup` is None if the accountant was not attached by make_private; `multiplier` is the one that the step must have.
     """
@@ -41,7 +41,7 @@ def _check_optimizer(step: SeenStep) -> None:
 
 
 def _check_criterion(step: SeenStep) -> None:
-    """Where `make_private` was seen, gradients were looked at whenever Opacus added them up."""
+    """Refuse ghost clipping if `make_private` was not seen, since nobody has looked at its gradients."""
     if step.setup is None and isinstance(step.optimizer, DPOptimizerFastGradientClipping):
         raise InvalidInput("opacus_ghost_unseen", field="criterion")
 
@@ -53,7 +53,7 @@ def _check_loader(step: SeenStep) -> None:
 
 
 def _check_batch(step: SeenStep) -> None:
-    """Of a loader that was not seen, the last part of a batch is compared with the run."""
+    """Check the number of records of a batch: against those drawn, or, of an unseen loader, against the run."""
     if step.setup is None:
         check_batch_size(step.run, step.optimizer, step.number)
     elif step.setup.added != step.setup.drawn:

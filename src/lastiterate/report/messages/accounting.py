@@ -157,8 +157,8 @@ def _theorem_unknown(theorem: Any) -> str:
     )
 
 
-def _told(differences: tuple[Any, ...], first: str, second: str) -> str:
-    """“steps is 400 in the certificate and 500 in run.toml”, of the first few."""
+def _differences(differences: tuple[Any, ...], first: str, second: str) -> str:
+    """Describe the first few differences: “steps is 400 in the certificate and 500 in run.toml”."""
     said = [f"{path} is {_entry(one)} in {first} and {_entry(two)} in {second}" for path, one, two in differences]
     return "; ".join(said[:_MOST_TOLD]) + ("; and more" if len(said) > _MOST_TOLD else "")
 
@@ -169,16 +169,16 @@ def _entry(value: Any) -> str:
 
 
 def _another_run(differences: tuple[Any, ...] = (), called: str = "") -> str:
-    which = f": {_told(differences, 'the certificate', called)}" if differences else ""
+    which = f": {_differences(differences, 'the certificate', called)}" if differences else ""
     return f"it is about another run{which}"
 
 
 def _report_differs(differences: tuple[Any, ...]) -> str:
-    return f"its report is not that of its certificate: {_told(differences, 'its report', 'its certificate')}"
+    return f"its report is not that of its certificate: {_differences(differences, 'its report', 'its certificate')}"
 
 
 def _proof_differs(entry: str, differences: tuple[Any, ...]) -> str:
-    return f"its {entry} are not those of its run: {_told(differences, 'the proof', 'the run')}"
+    return f"its {entry} are not those of its run: {_differences(differences, 'the proof', 'the run')}"
 
 
 def _grade_unknown(grades: tuple[str, ...]) -> str:

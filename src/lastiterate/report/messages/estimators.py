@@ -1,4 +1,4 @@
-"""The words of estimators."""
+"""Messages of estimators."""
 
 from __future__ import annotations
 

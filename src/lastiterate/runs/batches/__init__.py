@@ -1,4 +1,4 @@
-"""Which records each step looks at."""
+"""Kinds of batches: which records each step looks at."""
 
 from lastiterate.runs.batches.base import ONCE_AN_EPOCH, RARE, SECRET_PLACES, SHUFFLED, Batches, Sizes, Turns
 from lastiterate.runs.batches.passes import Cyclic, FixedSize, FullBatch, Shuffled

@@ -1,4 +1,4 @@
-"""How records are dealt to the steps: what every kind of batches has to say of itself."""
+"""Kinds of batches: how records are dealt to the steps, and all that the library asks of a kind."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MOST_RECORDS = 10**15
 
 
 class Turns(Enum):
-    """At which steps a record is used. Theorems ask for this, not for the class of the batches."""
+    """The steps at which a record is used. Theorems ask for this, not for the class of the batches."""
 
     EVERY_STEP = auto()
     FIXED_ORDER = auto()  # once an epoch, always at the same place, which is public
@@ -39,7 +39,7 @@ ONCE_AN_EPOCH = (Turns.FIXED_ORDER, *SECRET_PLACES)
 
 @dataclass(frozen=True)
 class Sizes:
-    """How large batches are. The gradient sum of a batch with the record is divided by `divisor`, or by more.
+    """Sizes of batches. The gradient sum of a batch with the record is divided by `divisor`, or by more.
 
     `smallest_share`, `largest_share`: a batch, over what its own sum is divided by. `levels`: how likely it is that a sum is
     divided by more, whatever the data: (`divisor` over that, probability), from 1 on. `last`: those of the last batch of
@@ -66,28 +66,28 @@ class Batches(ABC):
     @property
     @abstractmethod
     def described(self) -> str:
-        """In a few words, with its numbers."""
+        """Describe the batches in a few words, with their numbers."""
 
     @property
     @abstractmethod
     def turns(self) -> Turns:
-        """At which steps a record is used."""
+        """The steps at which a record is used."""
 
     @abstractmethod
     def inclusion(self, steps: int) -> Floats:
-        """For each step, how likely it is to see the record; in a fixed order, a record that the last step sees."""
+        """Probability of a record's being used at each step; in a fixed order, for a record that the last step uses."""
 
     @property
     @abstractmethod
     def divisor(self) -> float:
-        """What the sum of the batch's gradients is divided by, at least."""
+        """Smallest number by which the gradient sum of a batch is divided."""
 
     @abstractmethod
     def batch(self, step: int, source: Source, order: Indices | None) -> Indices:
-        """The records of this step, counted from 0."""
+        """Return the records of this step, counted from 0."""
 
     def order(self, step: int, source: Source, before: Any) -> Any:
-        """The order of all records at this step, given the one before: the only thing that a trainer remembers."""
+        """Return the order of all records at this step from the one before, which is all that a trainer remembers."""
         return None
 
     def allows_order(self, order: Any) -> bool:
@@ -95,15 +95,15 @@ class Batches(ABC):
         return np.array_equal(np.sort(order), np.arange(self.records))
 
     def place(self, record: Any) -> Any:
-        """At which step of an epoch a record is used, or several; the same for all where that is by chance."""
+        """Place in its epoch of the step that uses each of these records; 0 for all where chance decides."""
         return 0 * record
 
     def divisor_of(self, count: int) -> float:
-        """What the gradient sum of a batch of so many records is divided by."""
+        """Number by which the gradient sum of a batch with `count` records is divided."""
         return self.divisor
 
     def also_promised(self, on_sum: bool) -> tuple[Fact, ...]:
-        """What a run assumes of it besides its kind, with noise on the sum of gradients or after its division."""
+        """Facts that a run assumes of these batches besides their kind; `on_sum`: noise enters before the division."""
         return ()
 
     @property
@@ -128,10 +128,10 @@ class Batches(ABC):
 
     @abstractmethod
     def resized(self, size: int) -> Batches:
-        """The same kind with one of these sizes."""
+        """Return batches of the same kind with `size` records each."""
 
     def size_at(self, step: int) -> int | None:
-        """Records in the batch of this step, counted from 0; None where that is by chance."""
+        """Number of records in the batch of this step, counted from 0; None where chance decides."""
         if not self.constant_size:
             return None
         return self.last_size if (step + 1) % self.per_epoch == 0 else self.largest
@@ -143,11 +143,11 @@ class Batches(ABC):
 
     @property
     def unused(self) -> int:
-        """So many records, the last, no step ever uses."""
+        """Number of records, the last of the data, that no step uses."""
         return 0
 
     def pattern(self, usual: float, last: float | None, steps: int) -> Floats:
-        """One entry per step; another at the last step of each epoch, where it is another."""
+        """Return one entry per step: `usual`, and `last` at the last step of each epoch if that differs."""
         if last is None or last == usual or steps < self.per_epoch:
             return always(usual, steps)
         values = np.full(steps, usual)
@@ -171,21 +171,21 @@ class Batches(ABC):
 
     @property
     def sizes(self) -> Sizes:
-        """Of every batch there can be."""
+        """Sizes that every possible batch has."""
         return Sizes(self.divisor)
 
     def sizes_under(self, on_sum: bool) -> Sizes:
-        """The same, with noise on the sum, which is then divided by one number at all steps, or after the division."""
+        """Sizes of all batches, with noise on the sum (`on_sum`), which one number divides, or after the division."""
         return self.sizes
 
     def usual_sizes(self, log_probability: float) -> Sizes:
-        """Of all batches but those that are drawn with at most this probability."""
+        """Sizes of all batches but those drawn with at most this probability."""
         return self.sizes
 
     def sampled_change(
         self, change: Floats | float, bound: Floats | float, sizes: Sizes, adjacency: Adjacency
     ) -> Floats | float:
-        """How far apart the gradient sums of a batch with the record, with its neighbour and without either may be.
+        """Largest distance between gradient sums of a batch with the record, with its neighbour and without either.
 
         `change` is how far apart the gradients of two records can be, `bound` how long one can be.
         """
@@ -213,7 +213,7 @@ class Batches(ABC):
 
 
 def checked_records(records: int) -> int:
-    """So that places in the data can be counted in 64 bits."""
+    """Return `records` as an int whose places in the data can be counted in 64 bits."""
     count = checked_count("records", records)
     if count > _MOST_RECORDS:
         raise must_be("records", f"at most {_MOST_RECORDS:g}", shown(records))
@@ -221,5 +221,5 @@ def checked_records(records: int) -> int:
 
 
 def always(probability: float, steps: int) -> Floats:
-    """The same at every step, stored once."""
+    """Return the same probability at every step, stored once."""
     return np.broadcast_to(probability, steps)

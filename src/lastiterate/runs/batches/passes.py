@@ -15,7 +15,7 @@ from lastiterate.numerics.randomness import Source, permutation, subset
 from lastiterate.runs.batches.base import Batches, Sizes, Turns, always, checked_records
 from lastiterate.runs.named import names_arguments
 
-# Every record at every step.
+# Full batches.
 
 
 @names_arguments
@@ -56,12 +56,12 @@ class FullBatch(Batches):
         return slice(None)
 
 
-# Batches with a number of records that does not change.
+# Batches of constant size.
 
 
 @dataclass(frozen=True)
 class Sized(Batches):
-    """So many records at each step."""
+    """Batches with `batch_size` records at each step."""
 
     records: int
     batch_size: int
@@ -84,7 +84,7 @@ class Sized(Batches):
         return self.batch_size
 
 
-# Whole passes over the data, in a fixed order or in random ones.
+# Passes over the data, in a fixed order or in random orders.
 
 
 SMALLER, DROP = "smaller", "drop"
@@ -105,7 +105,7 @@ class _Passes(Sized):
 
     @property
     def left_over(self) -> int:
-        """So many records are not enough for a batch."""
+        """Number of records at the end of an epoch that do not fill a batch."""
         return self.records % self.batch_size
 
     @property
@@ -171,13 +171,13 @@ class Cyclic(_Passes):
         return Turns.FIXED_ORDER
 
     def inclusion(self, steps: int) -> Floats:
-        """Of the record in the batch that the last step uses."""
+        """Whether each step uses a record of the batch that the last step uses."""
         present = np.zeros(steps)
         present[(steps - 1) % self.per_epoch :: self.per_epoch] = 1.0
         return present
 
     def place(self, record: Any) -> Any:
-        """Records that are dropped have the place after the last."""
+        """Return the batch of each record; that of dropped records is the one after the last."""
         return record // self.batch_size
 
     @property
@@ -227,7 +227,7 @@ class Shuffled(_Passes):
         return np.asarray(order[self._cut(step)])
 
 
-# A random batch of fixed size at each step.
+# Random batches of fixed size.
 
 
 @names_arguments

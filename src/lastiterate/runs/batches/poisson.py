@@ -18,7 +18,7 @@ from lastiterate.runs.batches.passes import FixedSize
 from lastiterate.runs.named import names_arguments
 from lastiterate.runs.per_step import each
 
-# Batches that every record joins by itself.
+# Poisson batches.
 
 
 _RATE = Interval(1e-12, 1.0, low_included=True, high_included=True)
@@ -42,7 +42,7 @@ class _Independent(Batches):
         return Turns.FRESH
 
     def others(self, log_probability: float) -> tuple[int, int]:
-        """The least and the greatest number of other records in a batch, but for this probability."""
+        """Least and greatest number of other records in a batch, except with this probability."""
         return binomial_range(self.records - 1, self.rate, log_probability)
 
     @property
@@ -87,7 +87,7 @@ class Poisson(_Independent):
     def sampled_change(
         self, change: Floats | float, bound: Floats | float, sizes: Sizes, adjacency: Adjacency
     ) -> Floats | float:
-        """Divided by a constant: the record's own gradient, and if it is replaced, that of its neighbour as well."""
+        """Norm of the record's gradient, plus its neighbour's if it is replaced, since sums have a fixed divisor."""
         return each(lambda c: 2 * c, bound) if adjacency.replaces else bound
 
 
@@ -125,11 +125,11 @@ class PoissonMean(_Independent):
     def sampled_change(
         self, change: Floats | float, bound: Floats | float, sizes: Sizes, adjacency: Adjacency
     ) -> Floats | float:
-        """It is compared with the mean of the others, and with nothing where there may be none."""
+        """Return `change`, and at least `bound` where a batch may hold the record alone: without it the mean is 0."""
         return each(np.maximum, change, bound) if sizes.divisor == 1 else change
 
 
-# Each epoch every record goes to one of the batches by itself.
+# Balls and bins.
 
 
 @names_arguments
@@ -184,7 +184,7 @@ class BallsAndBins(Batches):
         return Sizes(self.divisor, fewest / self.divisor, (most + 1) / self.divisor)
 
     def order(self, step: int, source: Source, before: Any) -> Any:
-        """The batch of each record."""
+        """Return the batch of each record, drawn anew in each epoch."""
         return choices(source, self.records, self.batches) if step % self.batches == 0 or before is None else before
 
     def allows_order(self, order: Any) -> bool:
@@ -194,7 +194,7 @@ class BallsAndBins(Batches):
         return np.flatnonzero(order == step % self.batches)
 
 
-# Batches that use a record as often as others do, and are drawn in another way.
+# Batches of the same rate that are drawn in another way.
 
 
 _SAME_RATE: dict[type[Batches], Callable[[Batches], Batches]] = {
@@ -205,7 +205,7 @@ _SAME_RATE: dict[type[Batches], Callable[[Batches], Batches]] = {
 
 
 def drawn_otherwise(batches: Batches) -> Iterator[Batches]:
-    """As large on average, of the same records; nothing beside full batches, and means over a batch's own size."""
+    """Yield batches of the other kinds with the same records and mean size; none for full batches and own means."""
     if batches.own_mean or batches.per_epoch == 1:
         return
     for kind, make in _SAME_RATE.items():

@@ -1,4 +1,4 @@
-"""What is known of the loss of one record. Each function returns facts, and only true ones."""
+"""Losses of one record, each with the facts that are known of it."""
 
 from lastiterate.runs.losses.given import general, network
 from lastiterate.runs.losses.loss import Loss

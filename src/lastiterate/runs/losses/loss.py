@@ -1,4 +1,4 @@
-"""What is known of the loss of one record: how curved it is, how far its gradient can move when the record is replaced."""
+"""The loss of one record: its curvature, and how far its gradient can move when the record is replaced."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Loss:
         return self.curvature >= 0 and (self.keeps_convexity or not clipped)
 
     def clip_promise(self, clip: PerStep) -> Fact:
-        """What clipping has to do for this loss."""
+        """Return the fact that promises the clipping which this loss needs."""
         least, most = extremes(np.asarray(clip, float))
         classes = self.arguments.get("classes")
         if classes is None or not self.keeps_convexity:
@@ -85,7 +85,7 @@ class Loss:
 
 
 def made(kind: str, given: Mapping[str, Any], *, clip: PerStep | None, l2: float, **facts: Any) -> Loss:
-    """A loss with these facts; arguments that are None were not given."""
+    """Return a loss with these facts; arguments that are None count as not given."""
     clip = None if clip is None else checked_per_step("clip", clip, POSITIVE)
     l2 = checked_number("l2", l2, NON_NEGATIVE)
     kept = tuple((name, value) for name, value in {**given, "l2": l2 or None}.items() if value is not None)
@@ -124,7 +124,7 @@ def of_a_score(
     )
 
 
-# A loss of scores that are linear in the weights: what a record's scores cost, and its slope.
+# Losses of scores that are linear in the weights.
 
 
 class Model(ABC):
@@ -134,31 +134,31 @@ class Model(ABC):
 
     @property
     def columns(self) -> int | None:
-        """Of the weights; None where they are a vector."""
+        """Number of columns of the weights; None where they are a vector."""
         return None
 
     @property
     def directions(self) -> int | None:
-        """Of the weights, through which a record's gradient sees them; None where the number of classes is not known."""
+        """Number of directions of the weights that a record's gradient depends on; None if classes are unknown."""
         return 1
 
     @abstractmethod
     def values(self, scores: Floats, targets: Floats) -> Floats:
-        """Each record's loss, as it is written."""
+        """Return the loss of each record."""
 
     @abstractmethod
     def slopes(self, scores: Floats, targets: Floats) -> Floats:
         """The derivative of each record's loss in its scores."""
 
     def with_classes(self, classes: int | None) -> Model:
-        """The same, if it has so many classes."""
+        """Return this model, or raise an error if it does not have this number of classes."""
         asked = None if classes is None else checked_count("classes", classes, least=2)
         if asked not in (None, self.columns):
             raise must_be("classes", f"that of the loss, {self.columns or '2 (targets −1 and 1)'}", f"{asked}")
         return self
 
     def known(self, targets: Floats) -> NDArray[np.bool_]:
-        """Which targets mean something to this loss."""
+        """Return for each target whether it is one that this loss is defined for."""
         return np.isfinite(targets)
 
     def check_targets(self, targets: Floats) -> None:
@@ -168,11 +168,11 @@ class Model(ABC):
 
     @property
     def uncut(self) -> float:
-        """The part of its limit up to which `cut` leaves the slopes of a record as they are, however they are spread."""
+        """Share of the limit up to which `cut` never changes the slopes of a record, however they are spread."""
         return 1.0
 
     def cut(self, slopes: Floats, limits: Floats) -> Floats:
-        """Slopes of gradients that are cut where the slopes of a record are longer than its limit."""
+        """Return slopes with those of each record cut to its limit."""
         return np.clip(slopes, -limits, limits)
 
 
@@ -183,11 +183,11 @@ class Sides(Model):
 
     @abstractmethod
     def cost(self, margins: Floats) -> Floats:
-        """The loss at these margins."""
+        """Return the loss at these margins."""
 
     @abstractmethod
     def pull(self, margins: Floats) -> Floats:
-        """Minus its derivative in the margin."""
+        """Return minus the derivative of the loss in the margin."""
 
     def values(self, scores: Floats, targets: Floats) -> Floats:
         return self.cost(targets * scores)
@@ -202,13 +202,13 @@ class Sides(Model):
 
 @dataclass(frozen=True)
 class Classes(Model):
-    """One column of scores for each class."""
+    """Models with one column of scores for each class."""
 
     classes: int | None
     meant = "the numbers of classes, from 0"
 
     def cut(self, slopes: Floats, limits: Floats) -> Floats:
-        """Together, as one vector."""
+        """Clip the slopes of each record together, as one vector."""
         sizes = row_norms(slopes)
         over = np.flatnonzero(sizes > limits)
         if len(over):
@@ -229,7 +229,7 @@ class Classes(Model):
 
 @dataclass(frozen=True)
 class OneAgainstTheRest(Classes):
-    """One problem of two classes for each class, each with its part clip/√classes of the clip."""
+    """One problem of two classes for each class, each clipped at clip/√classes."""
 
     classes: int
     each: Sides

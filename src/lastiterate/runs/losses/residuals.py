@@ -53,7 +53,7 @@ def ridge(
 
 @dataclass(frozen=True)
 class _Residual(Model):
-    """A squared loss whose residual is cut at `bound`: Huber's loss, or ridge with the bound that it declares."""
+    """Squared loss whose residual is cut at `bound`: Huber's loss, or ridge with a declared bound."""
 
     bound: float
 
@@ -66,7 +66,7 @@ class _Residual(Model):
         return np.clip(scores - targets.astype(scores.dtype, copy=False), -self.bound, self.bound)
 
 
-# Losses of a margin, target·score: logistic, and the hinge with a round corner.
+# Losses of the margin target·score: logistic, and the smooth hinge.
 
 
 def logistic(*, feature_norm: float, l2: float = 0.0, clip: PerStep | None = None, classes: int | None = None) -> Loss:
@@ -106,7 +106,7 @@ def checked_classes(classes: int | None) -> int | None:
 
 
 def _side_by_side(classes: int | None) -> float:
-    """The norm of gradients in the score of at most 1, one for each class: they add up in squares."""
+    """Norm of one gradient in the score of at most 1 for each class: they add up in squares."""
     return 1.0 if classes is None else math.nextafter(math.sqrt(classes), math.inf)
 
 
@@ -121,7 +121,7 @@ class _Logistic(Sides):
 
 @dataclass(frozen=True)
 class _SmoothHinge(Sides):
-    """The slope in the margin goes from −1 to 0 over an interval of this width that ends at 1."""
+    """Smooth hinge: its slope in the margin rises from −1 to 0 over an interval of this width that ends at 1."""
 
     width: float
 

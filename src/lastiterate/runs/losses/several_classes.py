@@ -62,13 +62,13 @@ def _limit(pull: float, classes: int | None, clip: PerStep | None) -> PullLimit:
 
 @dataclass(frozen=True)
 class _Softmax(Classes):
-    """With a `limit`, probabilities are cut as it says, so that no gradient is long and the loss stays convex."""
+    """Multi-class logistic loss; a `limit` cuts probabilities: gradients are bounded and the loss stays convex."""
 
     limit: PullLimit | None = None
 
     @property
     def directions(self) -> int | None:
-        """A number that is added to all scores changes nothing."""
+        """Number of directions that matter: classes − 1, since adding a number to all scores changes nothing."""
         return None if self.classes is None else self.classes - 1
 
     def with_classes(self, classes: int | None) -> Model:
@@ -97,12 +97,12 @@ class _Softmax(Classes):
         return shares
 
 
-# Probabilities of classes under a limit on what wrong ones may get: softmax gradients that are short and still convex.
+# The pull limit: bounded softmax gradients of a loss that stays convex.
 
 
 @dataclass(frozen=True)
 class PullLimit:
-    """The wrong classes get a probability of at most `pull` together, and of pull/4 each (pull/2 of three classes, …).
+    """Limit on wrong classes: probability at most `pull` together, and pull/4 each (pull/2 of three classes, …).
 
     Probabilities above these limits are replaced by the most likely ones within them. The result is the gradient of a convex
     function that is as smooth as the softmax loss (docs/proofs.md).
@@ -113,17 +113,17 @@ class PullLimit:
 
     @property
     def parts(self) -> int:
-        """How many wrong classes it takes to exhaust the pull."""
+        """Number of wrong classes that exhaust the pull."""
         return min(4, self.classes - 1)
 
     @property
     def gradient_bound(self) -> float:
-        """Of the gradient in the scores: (pull, and as many equal parts of it)."""
+        """Bound on the norm of the gradient in the scores: that of (pull, pull/parts, …, pull/parts)."""
         return up(self.pull * math.sqrt(1 + 1 / self.parts))  # probabilities are rounded
 
 
 def limit_shares(shares: Floats, scores: Floats, places: np.ndarray, limit: PullLimit) -> None:
-    """Where `shares`, those of the softmax, exceed the limit, put the limited ones; `places` are the true classes."""
+    """Replace rows of `shares`, the softmax, that exceed the limit by limited ones; `places`: the true classes."""
     rows = np.arange(len(shares))
     wrong = shares.copy()
     wrong[rows, places] = 0.0
@@ -151,7 +151,7 @@ def limited(scores: Floats, places: np.ndarray, limit: PullLimit) -> Floats:
 
 
 def _capped(scores: Floats, free: Floats, total: float, cap: float) -> Floats:
-    """min(cap, e^(scores + shift)), with the shift at which these and e^(free + shift) add up to the total, row by row.
+    """Return min(cap, e^(scores + shift)) where these and e^(free + shift) add up to the total, row by row.
 
     One of the possible numbers of classes at their cap fits: the first at which the next class stays below it. In
     logarithms, because scores may lie thousands apart.

@@ -1,4 +1,4 @@
-"""How to train, chosen from public numbers: every way within reach is tried on paper, and the best is taken."""
+"""Plans for training, chosen from public numbers: every reachable way is tried on paper, and the best is taken."""
 
 from lastiterate.training.plans.plan import Plan, Wishes
 from lastiterate.training.plans.planning import chosen_plan

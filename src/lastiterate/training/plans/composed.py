@@ -25,7 +25,7 @@ _FEW_PASSES = 50  # with more, full batches take steps enough, and are accounted
 
 
 def full_batches(problem: Problem, wishes: Wishes) -> Plan | None:
-    """The one plan of this way, unless the user wants smaller batches."""
+    """Return the plan with full batches, or None if the user wants smaller ones."""
     if wishes.batches not in (None, 1) or not math.isfinite(problem.clip):
         return None
     epochs = min(wishes.most_epochs, MOST_PASSES) if wishes.epochs is None else wishes.epochs
@@ -33,7 +33,7 @@ def full_batches(problem: Problem, wishes: Wishes) -> Plan | None:
 
 
 def sampled_batches(problem: Problem, wishes: Wishes) -> Plan | None:
-    """The best of this way, for few passes; its noise is that of the central limit theorem, good enough to compare plans."""
+    """Return the best plan with random batches, for few passes; its noise is by the central limit theorem."""
     if wishes.batches is not None or wishes.most_epochs > _FEW_PASSES or not math.isfinite(problem.clip):
         return None
     sizes = [count for count in _BATCHES if problem.records >= count * _FEWEST_IN_A_BATCH]
@@ -47,12 +47,12 @@ def sampled_batches(problem: Problem, wishes: Wishes) -> Plan | None:
 
 
 def _multiplier(mu: float, batches: int, epochs: int) -> float:
-    """Of epochs in which a record is in each batch with probability 1/batches."""
+    """Noise multiplier of epochs in which a record is in each batch with probability 1/batches."""
     return 1 / math.sqrt(math.log1p(mu**2 * batches / epochs))
 
 
 def _plan(problem: Problem, wishes: Wishes, way: Way, batches: int, epochs: int, multiplier: float) -> Plan:
-    """`multiplier`: noise on a sum over how far one record moves it.
+    """Return a plan with this noise on a sum relative to the change by one record (`multiplier`).
 
     The step is the one that was learnt; the error is that of the best step on the problem, as for every other way.
     """
@@ -65,29 +65,29 @@ def _plan(problem: Problem, wishes: Wishes, way: Way, batches: int, epochs: int,
 
 
 def factors_of(wishes: Wishes) -> tuple[float, ...]:
-    """Of the step size, that are tried on the problem."""
+    """Factors of the step size that are tried on the problem."""
     return _FACTORS if wishes.step_size is None else (1.0,)
 
 
 def error_with(problem: Problem, plan: Plan, noise: float, factors: Sequence[float] = _FACTORS) -> float:
-    """With so much noise on the mean gradient, and the best of these factors of the step size."""
+    """Error on the problem with this noise on the mean gradient and the best of these factors of the step size."""
     whole, tried = math.hypot(noise, _sampling(problem, plan.batches)), np.array(factors) * plan.step_size
     return float(_errors(problem, tried, whole, plan.steps, plan.averaged, plan.l2).min())
 
 
 def _sampling(problem: Problem, batches: int) -> float:
-    """How far a weight's gradient strays because the batch is drawn at random: records' gradients point anywhere."""
+    """Standard deviation of a weight's gradient over the draw of a batch, if records' gradients point anywhere."""
     return problem.clip * math.sqrt((batches - 1) / (problem.records * problem.features))
 
 
 def _step_size(problem: Problem, noise: float, steps: int) -> float:
-    """So that the noise of all steps together is what a weight bears, and steps stay steady."""
+    """Step size at which the noise of all steps is what a weight bears and steps stay steady."""
     borne = problem.guess.spread / (noise * math.sqrt(steps))
     return (1 - MOMENTUM) * min(borne, problem.guess.longest_step)
 
 
 def _errors(problem: Problem, sizes: Floats, noise: float, steps: int, averaged: int, l2: float) -> Floats:
-    """Of each step size."""
+    """Error on the problem for each step size."""
     curvatures, _ = spectrum(problem)
     response = _responses(curvatures + l2, sizes[:, None], steps, averaged)
     reached = np.clip(-curvatures * response.sum(axis=0), 0.0, 2.0)
@@ -95,7 +95,7 @@ def _errors(problem: Problem, sizes: Floats, noise: float, steps: int, averaged:
 
 
 def _responses(curvatures: Floats, size: Floats, steps: int, averaged: int) -> Floats:
-    """What a unit in the gradient of each step does to the mean of the last iterates, for each step size and curvature.
+    """Effect of a unit in each step's gradient on the mean of the last iterates, per step size and curvature.
 
     Where steps are too long for a curvature they are taken for as long as they may be: clipping bounds what they do.
     """

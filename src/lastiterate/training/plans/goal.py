@@ -1,4 +1,4 @@
-"""What a plan is for: public numbers, a target, and what the user has fixed."""
+"""The goal of a plan: public numbers, a target, and what the user has fixed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from lastiterate.training.plans.problem import Problem, clip_of, columns_of, gue
 
 @dataclass(frozen=True)
 class Goal:
-    """All that plans depend on. The target is for a user with up to `user_records` records."""
+    """Everything that plans depend on. The target is for a user with up to `user_records` records."""
 
     loss: Loss
     records: int
@@ -44,7 +44,7 @@ class Goal:
         )
 
     def setting(self, plan: Plan) -> Ingredients:
-        """What the plan is carried out with."""
+        """Return the ingredients of the run that carries out the plan."""
         loss = loss_for(self.loss, plan.way, plan.l2)
         batches = batches_of(plan, self.records, self.adjacency)
         return Ingredients(loss, batches, self.adjacency, clip_of(self.loss), user_records=self.user_records)
@@ -62,7 +62,7 @@ class Goal:
         )
 
 
-# About how long a plan takes to train, by `li.train` on one core: to compare plans, not to promise.
+# Rough training times by `li.train` on one core, to compare plans.
 
 
 # Seconds, as `python -m benchmarks.speed.plans` measures them.
@@ -71,7 +71,7 @@ _A_RECORD_GATHERED = 1.5e-7  # for a batch that is not all of them
 
 
 def seconds_of(problem: Problem, plan: Plan) -> float:
-    """Each pass multiplies every row with every column of weights, twice; each step has its own cost."""
+    """Seconds that a plan takes: two products per pass, row and column of weights, and a cost per record and step."""
     products = problem.features * problem.columns * _A_PRODUCT
     record = _A_RECORD if plan.batches == 1 else _A_RECORD_GATHERED
     return plan.epochs * problem.records * (products + record) + plan.steps * _A_STEP

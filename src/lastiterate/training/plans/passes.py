@@ -27,7 +27,7 @@ _EPOCH_COUNTS = 25
 
 @dataclass(frozen=True, eq=False)
 class ManyPlans:
-    """Many plans, one entry each."""
+    """Many plans, as arrays with one entry each."""
 
     batches: Floats
     epochs: Floats
@@ -36,7 +36,7 @@ class ManyPlans:
 
 
 def hidden_passes(problem: Problem, wishes: Wishes) -> Plan | None:
-    """The best of this way; None if the user wants full batches, or there are too few records for smaller ones."""
+    """Return the best plan in hidden passes, or None if the user wants full batches or records are too few."""
     plans = _within_reach(problem, wishes)
     if wishes.batches == 1 or not plans.batches.size or not math.isfinite(problem.smoothness * problem.change):
         return None
@@ -48,7 +48,7 @@ def hidden_passes(problem: Problem, wishes: Wishes) -> Plan | None:
 
 
 def error_with(problem: Problem, plan: Plan, noise: float, factors: Sequence[float] = (1.0,)) -> float:
-    """With so much noise on the mean gradient, and the best of these factors of the step size."""
+    """Error on the problem with this noise on the mean gradient and the best of these factors of the step size."""
     every = [(plan.batches, plan.epochs, plan.step_size * factor, plan.l2) for factor in factors]
     return float(_errors(problem, ManyPlans(*np.array(every, float).T), np.full(len(every), noise)).min())
 
@@ -74,7 +74,7 @@ def _l2_terms(problem: Problem, wishes: Wishes) -> list[float]:
 
 
 def _noise(problem: Problem, plans: ManyPlans) -> Floats:
-    """On the mean gradient, that the budget asks for."""
+    """Noise on the mean gradient that the budget asks for."""
     contraction = np.maximum(1 - plans.step_size * plans.l2, 0.0)
     kept = np.maximum(contraction - _TURNING * plans.step_size * problem.smoothness, 0.0)
     price = np.sqrt(prices(plans.batches, plans.epochs, contraction, kept))
@@ -82,7 +82,7 @@ def _noise(problem: Problem, plans: ManyPlans) -> Floats:
 
 
 def _errors(problem: Problem, plans: ManyPlans, noise: Floats) -> Floats:
-    """The loss beyond the best that is expected of each plan."""
+    """Expected excess loss of each plan."""
     curvatures, _ = spectrum(problem)
     steps, size = (plans.batches * plans.epochs)[:, None], plans.step_size[:, None]
     total = curvatures + plans.l2[:, None]

@@ -1,4 +1,4 @@
-"""What is chosen, and what the user has fixed."""
+"""A plan for training, and the settings that the user has fixed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MOST_PASSES = 250
 
 
 class Way(Enum):
-    """How records come to the steps, and what is paid for."""
+    """How records are dealt to the steps, and which releases are accounted for."""
 
     FULL = "full_batches"
     PASSES = "hidden_passes"
@@ -33,7 +33,7 @@ class Way(Enum):
 
     @property
     def called(self) -> str:
-        """In a table."""
+        """Name of the way in a table."""
         return _CALLED[self.name]
 
 
@@ -42,7 +42,7 @@ _CALLED = {"FULL": "full batches, momentum", "PASSES": "hidden passes", "SAMPLED
 
 @dataclass(frozen=True)
 class Wishes:
-    """What the user has fixed; None is left to choose. `passes` over the data are not exceeded."""
+    """Settings that the user has fixed; None is left to choose. `passes` over the data are not exceeded."""
 
     batches: int | None = None
     epochs: int | None = None
@@ -57,7 +57,7 @@ class Wishes:
 
 @dataclass(frozen=True)
 class Plan:
-    """`batches` in each of so many `epochs`. What is released is the mean of the last `averaged` iterates.
+    """A plan: `batches` in each of `epochs`. The mean of the last `averaged` iterates is released.
 
     `noise`: on the mean gradient, about what the budget will ask for. `error`: the loss beyond the best that is expected on
     the problem that stands for the data; `others`: that of the best plan of every other way.
@@ -92,23 +92,23 @@ class Plan:
 
     @property
     def length(self) -> str:
-        """In words."""
+        """Length of the training in words."""
         return f"{self.epochs} epochs of {self.batches} batches" if self.batches > 1 else f"{self.epochs} steps"
 
     @property
     def why(self) -> str:
-        """In one sentence."""
+        """Reason for the choice in one sentence."""
         if not self.others:
             return worded("plan_only_way")
         return worded("plan_compared", error=self.error, others=self.others)
 
 
-# From a plan to a run: the loss as each way takes it, the batches, the noise.
+# From a plan to a run.
 
 
 @dataclass(frozen=True)
 class Ingredients:
-    """What a plan is carried out with: where gradients are cut if every step is paid for, and what was paid before."""
+    """Ingredients of a run besides the plan: the clip if every iterate is accounted for, and the mu spent before."""
 
     loss: Loss
     batches: Batches
@@ -119,7 +119,7 @@ class Ingredients:
 
 
 def run_of(plan: Plan, ingredients: Ingredients) -> Run:
-    """With about the noise that it will need, yet to be calibrated."""
+    """Return the run of a plan with roughly the noise that it needs, yet to be calibrated."""
     return Run(
         ingredients.loss,
         ingredients.batches,
@@ -141,7 +141,7 @@ def _noise(plan: Plan, ingredients: Ingredients) -> Noise:
 
 
 def batches_of(plan: Plan, records: int, adjacency: Adjacency) -> Batches:
-    """Of equal size where they are dealt in an order: the last few records are left out where they do not divide."""
+    """Return the plan's batches, of equal size where they are dealt in an order; the last few records are left out."""
     count = plan.batches
     if count > records:
         raise InvalidInput("batches_beyond_records", field="batches", got=f"{count}", records=records)
@@ -154,7 +154,7 @@ def batches_of(plan: Plan, records: int, adjacency: Adjacency) -> Batches:
 
 
 def change_of(loss: Loss, adjacency: Adjacency) -> float:
-    """How far a record moves a sum of gradients of this loss."""
+    """Distance by which a record moves a sum of gradients of this loss, at most."""
     clip = loss.clip if isinstance(loss.clip, float) else math.inf
     if adjacency.replaces:
         return min(loss.gradient_sensitivity, 2 * clip)
@@ -162,7 +162,7 @@ def change_of(loss: Loss, adjacency: Adjacency) -> float:
 
 
 def loss_for(loss: Loss, way: Way, l2: float) -> Loss:
-    """The loss as a way takes it. Hidden steps have to be those of a convex loss, so what shortens gradients keeps that."""
+    """Return the loss for a way; hidden steps need a convex one, so what shortens gradients keeps convexity."""
     given: dict[str, Any] = {**loss.arguments, "l2": l2}
     if way is Way.PASSES and loss.clip is None:
         if loss.kind == "softmax":

@@ -99,7 +99,7 @@ def _count_or_none(name: str, value: Any) -> int | None:
 
 
 def _planned(goal: Goal, settings: Plan) -> PlannedRun:
-    """With the noise that the target asks for, and the error that goes with it."""
+    """Return the run of a plan with the noise that the target asks for, and its error."""
     run = calibrate(run_of(settings, goal.setting(settings)), epsilon=goal.epsilon, delta=goal.delta)
     noise = float(run.process.noise[0]) / settings.step_size
     known = replace(settings, noise=noise, error=error_with(goal.problem, goal.wishes, settings, noise))
@@ -107,7 +107,7 @@ def _planned(goal: Goal, settings: Plan) -> PlannedRun:
     return PlannedRun(known, account(run, goal.delta), seconds_of(goal.problem, known), halved, doubled)
 
 
-# Plans side by side, the best first.
+# Tables of plans.
 
 
 _FACTORS = (0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0)  # of ε, along the frontier
@@ -290,7 +290,7 @@ def _row(place: int, one: PlannedRun) -> tuple[str, ...]:
     )
 
 
-# Plans that are within reach, and the one with the least expected error.
+# Choice of a plan.
 
 
 _WAYS = (composed.full_batches, passes.hidden_passes, composed.sampled_batches)
@@ -301,13 +301,13 @@ _FEWER = (1, 5, 25)  # times fewer passes than one may have: what haste costs
 
 @lru_cache(maxsize=64)
 def chosen_plan(problem: Problem, wishes: Wishes = _NO_WISHES) -> Plan:
-    """From public numbers alone."""
+    """Choose a plan from public numbers alone."""
     best, *others = sorted(_of_every_way(problem, wishes), key=preference)
     return replace(best, others=tuple((plan.way, plan.error) for plan in others))
 
 
 def several_plans(problem: Problem, wishes: Wishes) -> list[Plan]:
-    """The best of each way, with all passes that one may have and with fewer, unless another is better and quicker."""
+    """Return the best plan of each way, with all passes and with fewer, unless another is better and quicker."""
     limits = dict.fromkeys(max(1, wishes.most_epochs // fewer) for fewer in _FEWER)
     every = [plan for most in limits for plan in _of_every_way(problem, replace(wishes, passes=most))]
     firsts = {plan.way: plan for plan in sorted(every, key=preference, reverse=True)}
@@ -316,19 +316,19 @@ def several_plans(problem: Problem, wishes: Wishes) -> list[Plan]:
 
 
 def _beats(plan: Plan, other: Plan) -> bool:
-    """In error, with no more passes over the data."""
+    """Whether a plan has less error with no more passes over the data."""
     return plan.error < other.error and plan.epochs <= other.epochs
 
 
 def error_with(problem: Problem, wishes: Wishes, plan: Plan, noise: float) -> float:
-    """Expected of the plan with so much noise on the mean gradient."""
+    """Expected error of the plan with this noise on the mean gradient."""
     if plan.way is Way.PASSES:
         return passes.error_with(problem, plan, noise)
     return composed.error_with(problem, plan, noise, composed.factors_of(wishes))
 
 
 def steadiness(problem: Problem, plan: Plan, factor: float) -> float:
-    """Times the expected error, with so many times the step size and the same noise beside gradients."""
+    """Factor on the expected error if the step size is multiplied by `factor`, with the same noise."""
     error = passes.error_with if plan.way is Way.PASSES else composed.error_with
     return error(problem, plan, plan.noise, (factor,)) / error(problem, plan, plan.noise, (1.0,))
 
@@ -341,18 +341,18 @@ def _of_every_way(problem: Problem, wishes: Wishes) -> list[Plan]:
 
 
 def preference(plan: Plan) -> float:
-    """The least is best."""
+    """Key by which plans are sorted: the least is best."""
     return plan.error * (1.0 if plan.way is Way.FULL else _CLEARLY)
 
 
-# What would help beside the plan, each with its effect in percent.
+# Advice: what would help, each with its effect in percent.
 
 
 _WORTH_A_LINE = 0.05  # of the noise or of the error
 
 
 def advice(goal: Goal, planned: Sequence[tuple[Plan, Run]]) -> tuple[str, ...]:
-    """Batches drawn otherwise, for the plan in passes with the smallest ones; and more of whatever limits the best."""
+    """Suggest batches drawn otherwise, for the plan with the smallest, and more of whatever limits the best."""
     in_passes = [(place, run) for place, (_, run) in enumerate(planned, 1) if run.batches.passes]
     smallest = max(in_passes, key=lambda one: one[1].batches.per_epoch, default=None)
     batches = list(_drawn_otherwise(goal, *smallest)) if smallest else []
@@ -360,7 +360,7 @@ def advice(goal: Goal, planned: Sequence[tuple[Plan, Run]]) -> tuple[str, ...]:
 
 
 def _drawn_otherwise(goal: Goal, place: int, run: Run) -> Iterator[str]:
-    """As large on average, but drawn otherwise; the same epsilon for the same neighbours."""
+    """Suggest batches of the same mean size that are drawn otherwise and need less noise."""
     for batches in drawn_otherwise(run.batches):
         if isinstance(batches, FixedSize):  # about as good as Poisson batches, and slow to calibrate
             continue
@@ -375,7 +375,7 @@ def _drawn_otherwise(goal: Goal, place: int, run: Run) -> Iterator[str]:
 
 
 def _more_of_something(goal: Goal) -> Iterator[str]:
-    """By the reference problem."""
+    """Suggest more records, passes or ε where the reference problem's error falls."""
     before = chosen_plan(goal.problem, goal.wishes).error
     wishes = goal.wishes
     more = {

@@ -21,7 +21,7 @@ _DIRECTIONS = 40
 
 @dataclass(frozen=True)
 class Guess:
-    """Of a kind of loss, for rows whose norm is about 1: its second derivative in a score; how far scores lie from 0;
+    """Guess for a kind of loss and rows of norm about 1: its second derivative in a score; how far scores lie from 0;
     the noise that a weight bears before it does more harm than further steps do good; the longest steady step."""
 
     curvature: float
@@ -30,13 +30,13 @@ class Guess:
     longest_step: float
 
     def for_rows_of(self, norm: float) -> Guess:
-        """The same, for rows whose norm is about this."""
+        """Return the guess for rows whose norm is about `norm`."""
         return Guess(self.curvature * norm**2, self.score / norm, self.spread / norm, self.longest_step / norm**2)
 
 
 @dataclass(frozen=True)
 class Problem:
-    """Public numbers. `clip` is where gradients are cut if every step is paid for; `change` and `smoothness` are those of
+    """Public numbers of data. `clip` bounds gradients if every step is paid for; `change` and `smoothness` are those of
     the convex loss that hidden steps take. `mu` is what may be spent; `replaces`, whether the neighbour has another record
     or none."""
 
@@ -52,7 +52,7 @@ class Problem:
 
     @property
     def clipped_change(self) -> float:
-        """How far one record moves a sum of clipped gradients."""
+        """Distance by which one record moves a sum of clipped gradients, at most."""
         return 2 * self.clip if self.replaces else self.clip
 
     def error(self, missing: Floats, variance: Floats) -> Floats:
@@ -64,7 +64,7 @@ class Problem:
 
 
 def spectrum(problem: Problem) -> tuple[Floats, Floats]:
-    """Curvatures that fade like 1/j over the features, and how many directions each stands for."""
+    """Return curvatures that fall like 1/j over the features, and how many directions each stands for."""
     edges = np.unique(np.round(np.geomspace(1, problem.features + 1, _DIRECTIONS)))
     multiplicity = np.diff(edges)
     fading = 1 / np.sqrt(edges[:-1] * (edges[1:] - 1))
@@ -73,12 +73,12 @@ def spectrum(problem: Problem) -> tuple[Floats, Floats]:
 
 
 def geometric(ratio: Floats, count: Floats) -> Floats:
-    """1 + ratio + … , so many terms."""
+    """Sum 1 + ratio + … of `count` terms."""
     near = 1 - ratio < 1e-12
     return np.where(near, count, (1 - ratio**count) / np.where(near, 1.0, 1 - ratio))
 
 
-# What is expected of data that nobody has looked at, for each kind of loss.
+# Guesses about unseen data, for each kind of loss.
 
 
 CLIP = 0.3  # of the norm of a row, or of the longest gradient: small clips do best, by what was tried on simulated problems
@@ -88,12 +88,12 @@ PULL = 0.3  # of the softmax, where iterates are hidden
 
 
 def columns_of(loss: Loss) -> int:
-    """Of scores."""
+    """Number of columns of scores."""
     return int(loss.arguments.get("classes") or 1)
 
 
 def clip_of(loss: Loss) -> float:
-    """Where its gradients are cut if every step is paid for; ∞ where nothing is known of them."""
+    """Clip of gradients if every iterate is accounted for; ∞ if nothing is known of them."""
     if loss.clip is not None:
         return loss.clip if isinstance(loss.clip, float) else max(loss.clip)
     unit = loss.gradient_bound if loss.feature_norm is None else loss.feature_norm
@@ -101,7 +101,7 @@ def clip_of(loss: Loss) -> float:
 
 
 def guess_of(loss: Loss) -> Guess:
-    """In the units of the loss: rows are taken to be about as long as they may be."""
+    """Return the guess for a loss in its own units, with rows about as long as they may be."""
     if loss.kind in _GUESSES and loss.feature_norm is not None:
         checked_number("feature_norm", loss.feature_norm, _NORMS)
         return guess_for_scaled_rows(loss).for_rows_of(loss.feature_norm)
@@ -109,7 +109,7 @@ def guess_of(loss: Loss) -> Guess:
 
 
 def guess_for_scaled_rows(loss: Loss) -> Guess:
-    """Of a loss of scores, for rows whose norm is about 1, whatever they may be at most."""
+    """Return the guess for a loss of scores and rows whose norm is about 1, whatever their bound is."""
     return _GUESSES[loss.kind](loss)
 
 
@@ -126,7 +126,7 @@ def _squares(loss: Loss) -> Guess:
 
 
 def _of_facts(loss: Loss) -> Guess:
-    """As for the logistic loss, in units of its smoothness and its longest gradient; steps stay short of 2/smoothness."""
+    """Guess as for the logistic loss from smoothness and longest gradient; steps stay below 2/smoothness."""
     longest = min(loss.gradient_bound, loss.gradient_sensitivity, clip_of(loss))
     if not (math.isfinite(loss.smoothness) and loss.smoothness > 0 and math.isfinite(longest)):
         raise Unavailable("loss_not_planned", field="loss", kind=loss.kind)

@@ -5,31 +5,31 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from lastiterate.facts import Fact
-from lastiterate.report import english
-from lastiterate.report.english import Sentence, counted
+from lastiterate.report.english.claims import released as released_by
+from lastiterate.report.english.words import SENTENCES, Sentence, counted
 
 _MILLION = 1_000_000
 
 
 def name(code: str) -> str:
-    """What tables call a feature that runs may have."""
+    """Return the name of a feature of runs, for tables."""
     return _FEATURES[code][0]
 
 
 def statement(code: str) -> str:
-    """What a theorem needs of a run: an assumption, or the absence of a feature."""
+    """Return what a theorem needs of a run: an assumption, or the absence of a feature."""
     return _FEATURES[code][1] if code in _FEATURES else _ASSUMPTIONS[code]
 
 
 def sentences(reasons: Iterable[Fact]) -> tuple[str, ...]:
-    """The reasons of a refusal in words: first all that the run lacks, in one sentence, then each of the others."""
+    """Return the reasons of a refusal in words: first all that the run lacks, then each of the others."""
     given = list(reasons)
     lacking = [str(dict(one.values)["what"]) for one in given if one.code == "lacks"]
     return (*([_lacking(lacking)] if lacking else []), *(str(one) for one in given if one.code != "lacks"))
 
 
 def one_text(reasons: Iterable[Fact]) -> str:
-    """Reasons as one text after a colon: the first begins with a small letter, and there is no full stop at the end."""
+    """Return the reasons as one text after a colon, from a small letter and without a full stop at the end."""
     first, *others = sentences(reasons)
     return ". ".join([first, *(other[:1].upper() + other[1:] for other in others)])
 
@@ -52,7 +52,7 @@ _ADJACENCIES = {
 
 
 def _constant(adjacency: str) -> str:
-    """The name of an adjacency in the library."""
+    """Return the name of an adjacency in Python."""
     return f"li.{adjacency.upper()}"
 
 
@@ -268,7 +268,7 @@ def _not_covered(feature: str) -> str:
 
 
 def _update_not_covered(feature: str, optimizer: Fact, released: str, parameter: float | None) -> str:
-    has = f"{optimizer}, with {english.released(released, parameter)} released"
+    has = f"{optimizer}, with {released_by(released, parameter)} released"
     return f"does not cover {name(feature)}; this run has {has}"
 
 
@@ -291,7 +291,7 @@ def _epoch_unfinished(every: int, steps: int, left: int) -> str:
 
 
 def _too_many_steps(at_most: int, steps: int) -> str:
-    """Where the limit is a small number, in full, so that both can be compared."""
+    """Say that the run has too many steps; a small limit is compared with all digits."""
     shown = steps if at_most < _MILLION else f"{steps:g}"
     return f"takes at most {at_most:g} steps; this run has {shown}"
 
@@ -334,7 +334,7 @@ def _lipschitz_constant(
     lipschitz: float,
     step_size_below: float | None,
 ) -> str:
-    """Where the largest Lipschitz constant of a step comes from, with advice."""
+    """Say where the largest Lipschitz constant of a step comes from, with advice."""
     causes = [f"step_size {step_size:g}", f"a Hessian between {curvature:g} and {smoothness:g}"]
     if clipping:
         causes.append("clipping (which loses convexity)")
@@ -368,4 +368,4 @@ _MADE: dict[str, Sentence] = {
     "lipschitz_constant": _lipschitz_constant,
     "sgd": _sgd,
 }
-english.add_sentences({**{code: text.format for code, text in _TEXTS.items()}, **_MADE})
+SENTENCES.update({**{code: text.format for code, text in _TEXTS.items()}, **_MADE})
