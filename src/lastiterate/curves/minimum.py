@@ -15,6 +15,7 @@ from lastiterate.curves.gaussian import GaussianDP
 from lastiterate.curves.notion import Notion
 from lastiterate.curves.profile import Profile
 from lastiterate.numerics.arrays import Floats
+from lastiterate.numerics.bracketed import Bracketed, exactly, place_of_least
 from lastiterate.numerics.rounding import up
 
 # The best of several guarantees for the same release.
@@ -105,6 +106,10 @@ class Either(Notion):
     def log_delta_estimate(self, epsilon: float) -> float:
         return min(one.log_delta_estimate(epsilon) for one in self._estimated)
 
+    def epsilon_bracketed(self, log_delta: float) -> Bracketed:
+        """Return the bracketed ε(δ) of the better one."""
+        return self.chosen.epsilon_bracketed(log_delta)
+
     @property
     def _estimated(self) -> tuple[Notion, ...]:
         """What is known already, or both."""
@@ -193,7 +198,7 @@ class Ladder(Notion):
             found = {} if starts else self._asked(value, question)
             for start in starts:
                 found |= self._climbed(start, value, question)
-            self._best[known] = min(found, key=lambda index: (found[index], index))
+            self._best[known] = place_of_least(found)
         return self._best[known]
 
     def _promising(self, value: float, question: Question) -> list[int]:
@@ -211,24 +216,24 @@ class Ladder(Notion):
         near = abs(estimated[other] - estimated[best]) < _NEAR * abs(estimated[best])
         return [best, other] if near and other != best else [best]
 
-    def _climbed(self, start: int, value: float, question: Question) -> dict[int, float]:
+    def _climbed(self, start: int, value: float, question: Question) -> dict[int, Bracketed]:
         """From rung to rung, as long as the next one is better, or next to no worse."""
-        found = {start: question.of_one(self.member(start), value)}
+        found = {start: question.bracketed(self.member(start), value)}
         for towards in (-1, 1):
             index = start + towards
             while 0 <= index < len(self.rungs):
-                before = found[index - towards]
-                if question.hopeless(question.estimate(self.member(index), value), before):
+                before, guess = found[index - towards], question.estimate(self.member(index), value)
+                if question.hopeless(guess, before.low) and question.hopeless(guess, before.value):
                     break
-                found[index] = question.of_one(self.member(index), value)
-                if not found[index] < before + _BUMP * abs(before):
+                found[index] = question.bracketed(self.member(index), value)
+                if not found[index] < before.through(lambda one: one + _BUMP * abs(one)):
                     break
                 index += towards
             if len(found) > _FOLLOWED:
                 break
         return found
 
-    def _asked(self, value: float, question: Question) -> dict[int, float]:
+    def _asked(self, value: float, question: Question) -> dict[int, Bracketed]:
         found: dict[int, float] = {}
 
         def at(index: int) -> float:
@@ -237,7 +242,7 @@ class Ladder(Notion):
             found[index] = guess if hopeless else question.of_one(self.member(index), value)
             return found[index]
 
-        return self._narrowed(at)
+        return {index: exactly(one) for index, one in self._narrowed(at).items()}
 
     def _narrowed(self, at: Callable[[int], float]) -> dict[int, float]:
         """What `at` says of the rungs that a search by halving looks at."""
@@ -267,6 +272,7 @@ class Question:
     ask: Callable[[Notion, Floats], Floats]
     estimate: Callable[[Notion, float], float]
     none: float
+    bracketed: Callable[[Notion, float], Bracketed]
 
     def unknown(self, guess: float) -> bool:
         """Whether this estimate is none."""
@@ -282,10 +288,16 @@ class Question:
 
 
 _EPSILON = Question(
-    lambda notion, values: notion._epsilon(values), lambda notion, one: notion.epsilon_estimate(one), 0.0
+    lambda notion, values: notion._epsilon(values),
+    lambda notion, one: notion.epsilon_estimate(one),
+    0.0,
+    lambda notion, one: notion.epsilon_bracketed(one),
 )
 _LOG_DELTA = Question(
-    lambda notion, values: notion._log_delta(values), lambda notion, one: notion.log_delta_estimate(one), math.nan
+    lambda notion, values: notion._log_delta(values),
+    lambda notion, one: notion.log_delta_estimate(one),
+    math.nan,
+    lambda notion, one: exactly(float(notion._log_delta(np.array([one]))[0])),
 )
 
 
