@@ -27,6 +27,7 @@ EXCEPTIONS = {
     "report": "the place where sentences are made",
     "reproduction": "captions of the papers' figures and tables",
     "kernel": "it runs alone, without the rest of the package",
+    "certificate/codec.py": "it refuses as the kernel does, whose values it reads",
     "testing": "the laws and exact instances of authors of theorems, with how they are broken",
     "budget/ledger.py": "SQL",
     "display.py": "HTML",

@@ -14,6 +14,7 @@ import lastiterate as li
 from lastiterate.mixing.contraction import contracted, curved_contraction, linear_contraction
 from lastiterate.mixing.recursion import Block, for_ever
 from lastiterate.mixing.window import _SHARES, Tail, WindowTail, joined
+from lastiterate.numerics.bracketed import Bracketed, exactly
 from lastiterate.numerics.normal_gap import log_gap_above
 
 
@@ -56,8 +57,8 @@ def notion_without_estimate(mu: float) -> li.notions.Profile:
 def test_the_share_that_is_best_by_its_estimate_is_the_best(tail_mu: float) -> None:
     given = WindowTail(Tail(np.array([tail_mu]), np.ones(1)), li.notions.GaussianDP(1.0))
     found = given.split_for(math.log(1e-6))
-    every = {share: given._with_share(math.log(1e-6), share)[0] for share in _SHARES}
-    assert min(pair[0] for pair in found.values()) == pytest.approx(min(every.values()), rel=1e-9)
+    every = {share: given._with_share(math.log(1e-6), share)[0].value for share in _SHARES}
+    assert min(epsilon.value for epsilon, _ in found.values()) == pytest.approx(min(every.values()), rel=1e-9)
 
 
 @pytest.mark.parametrize(("tail_mu", "window_mu", "third"), [(0.5, 1.0, 0.9), (0.02, 1.0, 0.0045)])
@@ -65,7 +66,7 @@ def test_the_third_share_lies_beyond_the_better_of_two(tail_mu: float, window_mu
     given = WindowTail(Tail(np.array([tail_mu]), np.ones(1)), notion_without_estimate(window_mu))
     found = given.split_for(math.log(1e-6))
     assert list(found) == pytest.approx([0.03, 0.2, third], rel=1e-12)
-    assert (found[0.2][0] < found[0.03][0]) == (third > 0.2)
+    assert (found[0.2][0].value < found[0.03][0].value) == (third > 0.2)
 
 
 class Split(Tail):
@@ -89,9 +90,9 @@ class Asked:
         self.epsilons = epsilons.tolist()
         return -epsilons
 
-    def epsilon(self, log_delta: float) -> float:
+    def epsilon(self, log_delta: float) -> Bracketed:
         self.logs.append(log_delta)
-        return 1.0
+        return exactly(1.0)
 
 
 @pytest.mark.parametrize("log_delta", [-3.0, -14.0, -200.0])
@@ -101,7 +102,7 @@ def test_window_and_tail_together_get_no_more_than_delta(log_delta: float) -> No
     given = WindowTail(tail, li.notions.GaussianDP(1.0))
     given.__dict__["_tabled"] = asked
     for (share, (epsilon, split)), left in zip(given.split_for(log_delta).items(), asked.logs, strict=True):
-        assert split + 1.0 < epsilon <= (split + 1.0) * (1 + 1e-11)
+        assert split + 1.0 < epsilon.value <= (split + 1.0) * (1 + 1e-11)
         with mpmath.workdps(40):
             window = mpmath.mpf(left) + mpmath.mpf(split) - mpmath.mpf(log_delta)  # its part of δ, as a logarithm
             slack = mpmath.log(1 - mpmath.mpf(share)) - window

@@ -96,7 +96,7 @@ def test_the_share_of_delta_is_searched_on_both_sides() -> None:
     """Whatever the share, the bound holds; the third that is tried lies beyond the better of the first two."""
     window = li.notions.Profile(function=li.notions.GaussianDP(1.0).delta)  # without an estimate
     given = WindowTail(Tail(np.array([0.5]), np.ones(1)), window)
-    found = given.split_for(math.log(1e-6))
+    found = {share: (one.value, split) for share, (one, split) in given.split_for(math.log(1e-6)).items()}
     assert len(found) == 3
     for share, (epsilon, split) in found.items():
         assert 0 < share < 1
@@ -318,11 +318,11 @@ def test_a_table_is_above_what_it_stands_for_and_near(times: int) -> None:
     assert quick.delta(epsilons) == pytest.approx(found, rel=1e-9)
     assert quick.delta(0.3) == notion.delta(0.3)
     for delta in (1e-3, 1e-8):
-        asked, needed = tabled.epsilon(math.log(delta)), float(notion.bracket(delta)[0])
+        asked, needed = tabled.epsilon(math.log(delta)).value, float(notion.bracket(delta)[0])
         assert needed * (1 - 1e-9) <= asked <= needed * 1.05
         assert quick.epsilon(delta) == pytest.approx(asked, rel=1e-9)
     assert quick.adjacency is li.REPLACE_ONE
-    far = tabled.epsilon(math.log(1e-60))
+    far = tabled.epsilon(math.log(1e-60)).value
     assert far >= float(notion.bracket(1e-60)[0])
     assert (tabled.delta(np.array([30.0, 700.0])) >= 0).all()
 
@@ -330,5 +330,7 @@ def test_a_table_is_above_what_it_stands_for_and_near(times: int) -> None:
 def test_a_formula_needs_no_table() -> None:
     tabled = Tabled(li.notions.GaussianDP(0.7))
     assert tabled.delta(np.array([0.4])) == pytest.approx(theta(0.4, 0.7), rel=1e-9)
-    assert tabled.epsilon(math.log(1e-5)) == pytest.approx(float(li.notions.GaussianDP(0.7).epsilon(1e-5)), rel=1e-12)
+    assert tabled.epsilon(math.log(1e-5)).value == pytest.approx(
+        float(li.notions.GaussianDP(0.7).epsilon(1e-5)), rel=1e-12
+    )
     assert li.notions.GaussianDP(0.7).delta(tabled.reach) <= 1e-19 * (1 + 1e-9)

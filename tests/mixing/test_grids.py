@@ -162,7 +162,11 @@ def test_one_question_is_not_answered_by_a_table_which_is_looser() -> None:
     points, deltas = tabled._table
     for delta in (1e-3, 1e-8, float(deltas[40])):
         chord = math.log(np.interp(math.exp(math.log(delta)) * (1 - 1e-12), deltas[::-1], np.exp(points[::-1])))
-        assert tabled.epsilon(math.log(delta)) == float(notion.epsilon_at_log(np.array([math.log(delta)]))[0]) <= chord
+        assert (
+            tabled.epsilon(math.log(delta)).value
+            == float(notion.epsilon_at_log(np.array([math.log(delta)]))[0])
+            <= chord
+        )
 
 
 @pytest.mark.parametrize("delta", [1e-28, 1e-39])
@@ -171,7 +175,7 @@ def test_below_its_last_point_a_table_is_not_believed(delta: float) -> None:
     tabled = Tabled(notion)
     assert tabled._table is not None
     assert tabled._table[1][-1] > delta
-    found = tabled.epsilon(math.log(delta))
+    found = tabled.epsilon(math.log(delta)).value
     assert found == float(notion.epsilon_at_log(np.array([math.log(delta)]))[0])
     assert found > tabled.reach
 

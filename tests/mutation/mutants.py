@@ -642,8 +642,8 @@ MUTANTS = (
     Mutant(
         "a window whose ε is a tenth too small",
         "mixing/window.py",
-        "return up(split + self._tabled.epsilon(left)), split",
-        "return (split + self._tabled.epsilon(left)) * 0.9, split",
+        "return self._tabled.epsilon(left).through(lambda rest: up(split + rest)), split",
+        "return self._tabled.epsilon(left).through(lambda rest: 0.9 * (split + rest)), split",
         MIXING,
         "window or share",
     ),

@@ -17,6 +17,7 @@ from lastiterate.curves.gaussian import GaussianDP
 from lastiterate.curves.notion import Notion, Wrapped
 from lastiterate.curves.profile import Profile
 from lastiterate.numerics.arrays import Floats
+from lastiterate.numerics.bracketed import Bracketed, exactly, place_of_least
 from lastiterate.numerics.rounding import up
 
 # The least, or the largest, of several guarantees at every ε.
@@ -208,6 +209,10 @@ class Either(Wrapped):
     def log_delta_estimate(self, epsilon: float) -> float:
         return min(one.log_delta_estimate(epsilon) for one in self._estimated)
 
+    def epsilon_bracketed(self, log_delta: float) -> Bracketed:
+        """Return the bracketed ε(δ) of the better one."""
+        return self.chosen.epsilon_bracketed(log_delta)
+
     @property
     def _estimated(self) -> tuple[Notion, ...]:
         """The one that was chosen; before that, `inner` and `rough`."""
@@ -292,7 +297,7 @@ class Ladder(Lazy):
             found = {} if starts else self._asked(value, question)
             for start in starts:
                 found |= self._climbed(start, value, question)
-            self._best[known] = min(found, key=lambda index: (found[index], index))
+            self._best[known] = place_of_least(found)
         return self._best[known]
 
     def _promising(self, value: float, question: Question) -> list[int]:
@@ -309,24 +314,24 @@ class Ladder(Lazy):
         near = abs(estimated[other] - estimated[best]) < _NEAR * abs(estimated[best])
         return [best, other] if near and other != best else [best]
 
-    def _climbed(self, start: int, value: float, question: Question) -> dict[int, float]:
+    def _climbed(self, start: int, value: float, question: Question) -> dict[int, Bracketed]:
         """Ask from rung to rung, both ways, as long as the next one is better, or next to no worse."""
-        found = {start: question.of_one(self.member(start), value)}
+        found = {start: question.bracketed(self.member(start), value)}
         for towards in (-1, 1):
             index = start + towards
             while 0 <= index < len(self.rungs):
-                before = found[index - towards]
-                if question.hopeless(question.estimate(self.member(index), value), before):
+                before, guess = found[index - towards], question.estimate(self.member(index), value)
+                if question.hopeless(guess, before.low) and question.hopeless(guess, before.value):
                     break
-                found[index] = question.of_one(self.member(index), value)
-                if not found[index] < before + _BUMP * abs(before):
+                found[index] = question.bracketed(self.member(index), value)
+                if not found[index] < before.through(lambda one: one + _BUMP * abs(one)):
                     break
                 index += towards
             if len(found) > _FOLLOWED:
                 break
         return found
 
-    def _asked(self, value: float, question: Question) -> dict[int, float]:
+    def _asked(self, value: float, question: Question) -> dict[int, Bracketed]:
         """Ask the rungs that a narrowing search looks at, but for hopeless ones, for which their estimates stand."""
 
         def at(index: int, found: dict[int, float]) -> float:
@@ -334,7 +339,7 @@ class Ladder(Lazy):
             hopeless = question.hopeless(guess, min(found.values(), default=math.inf))
             return guess if hopeless else question.of_one(self.member(index), value)
 
-        return self._narrowed(at)
+        return {index: exactly(one) for index, one in self._narrowed(at).items()}
 
     def _narrowed(self, at: Callable[[int, dict[int, float]], float]) -> dict[int, float]:
         """Return what `at` says of each rung that a golden-section search looks at; it is shown what was found before."""
@@ -364,6 +369,7 @@ class Question:
     ask: Callable[[Notion, Floats], Floats]
     estimate: Callable[[Notion, float], float]
     none: float
+    bracketed: Callable[[Notion, float], Bracketed]
 
     def unknown(self, guess: float) -> bool:
         """Whether this is no estimate."""
@@ -380,10 +386,16 @@ class Question:
 
 
 _EPSILON = Question(
-    lambda notion, values: notion.epsilon_at_log(values), lambda notion, one: notion.epsilon_estimate(one), 0.0
+    lambda notion, values: notion.epsilon_at_log(values),
+    lambda notion, one: notion.epsilon_estimate(one),
+    0.0,
+    lambda notion, one: notion.epsilon_bracketed(one),
 )
 _LOG_DELTA = Question(
-    lambda notion, values: notion.log_delta(values), lambda notion, one: notion.log_delta_estimate(one), math.nan
+    lambda notion, values: notion.log_delta(values),
+    lambda notion, one: notion.log_delta_estimate(one),
+    math.nan,
+    lambda notion, one: exactly(float(notion.log_delta(np.array([one]))[0])),
 )
 
 

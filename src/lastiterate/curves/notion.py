@@ -28,6 +28,7 @@ from lastiterate.errors import (
 )
 from lastiterate.facts import Fact
 from lastiterate.numerics.arrays import Floats, like_input
+from lastiterate.numerics.bracketed import Bracketed, exactly
 from lastiterate.numerics.roots import FARTHEST, decreasing_root
 from lastiterate.numerics.rounding import up
 
@@ -67,6 +68,10 @@ class Notion(ABC):
             return np.full_like(log_deltas, np.inf)
         root = decreasing_root(lambda x: self.log_delta(x) - log_deltas, np.zeros_like(high), high)
         return np.where(self.log_delta(root) <= log_deltas, root, np.inf)
+
+    def epsilon_bracketed(self, log_delta: float) -> Bracketed:
+        """Return ε(δ) for a search that compares guarantees: computed later, or never, where quick bounds decide."""
+        return exactly(float(self.epsilon_at_log(np.array([log_delta]))[0]))
 
     def epsilon_estimate(self, log_delta: float) -> float:
         """A quick ESTIMATE of ε(δ), to steer a search, never to report; 0 where there is no quick way to say."""

@@ -37,6 +37,7 @@ from lastiterate.errors import (
     shown,
 )
 from lastiterate.numerics.arrays import Floats, like_input
+from lastiterate.numerics.bracketed import Bracketed
 from lastiterate.numerics.discretise import MixedRatio, Ratio
 from lastiterate.numerics.mixture_ratio import (
     MIXTURE_OVER_MIRROR,
@@ -207,6 +208,16 @@ class SubsampledGaussians(Notion):
         for oldest in list(self._answered)[:-_MOST_ANSWERED]:
             self._answered.pop(oldest, None)
         return found
+
+    def epsilon_bracketed(self, log_delta: float) -> Bracketed:
+        """Return ε(δ) between bounds of the usual worst order, if Chernoff's bound settles the other order there."""
+        if self._single is not None or self._is_swamped:
+            return super().epsilon_bracketed(log_delta)
+        first, *others = self._orders
+        rough = first.threshold_bracketed(log_delta)
+        if rough.low == rough.high or any(one.log_chernoff(rough.high, log_delta) > log_delta for one in others):
+            return super().epsilon_bracketed(log_delta)
+        return Bracketed(rough.low, rough.high, lambda: float(self.epsilon_at_log(np.array([log_delta]))[0]))
 
     def _epsilon_at(self, log_delta: float) -> float:
         if self._is_swamped:

@@ -12,6 +12,7 @@ from lastiterate.curves.notion import Adjusted, Notion
 from lastiterate.curves.profile import LARGEST_TABLED
 from lastiterate.curves.subsampled import SubsampledGaussians
 from lastiterate.numerics.arrays import Floats
+from lastiterate.numerics.bracketed import Bracketed, exactly
 from lastiterate.numerics.rounding import down, up
 
 _POINTS = 96  # chords lie above: with fewer points by more; each costs a contour's sum
@@ -39,17 +40,17 @@ class Tabled:
         with np.errstate(divide="ignore"):
             return np.log(self.delta(epsilons)) + 1e-15
 
-    def epsilon(self, log_delta: float) -> float:
-        """One question is quicker than a table and sharper, but for few mixed steps; far out, no credit for sampling."""
+    def epsilon(self, log_delta: float) -> Bracketed:
+        """ε at one δ: without a table, which is sharper, but for few mixed steps; far out, as if nothing were sampled."""
         composed = self._composed
         if composed is not None and composed.is_slow and log_delta < _FAR_OUT:
-            return float(composed.without_sampling.epsilon_at_log(np.array([log_delta]))[0])
+            return composed.without_sampling.epsilon_bracketed(log_delta)
         if composed is not None and composed.is_slow and composed.is_mixed and self._table is not None:
             points, deltas = self._table
             target = down(math.exp(log_delta))
             if deltas[-1] <= target:
-                return up(float(np.log(np.interp(target, deltas[::-1], np.exp(points[::-1]))))) + 1e-15
-        return float(self.notion.epsilon_at_log(np.array([log_delta]))[0])
+                return exactly(up(float(np.log(np.interp(target, deltas[::-1], np.exp(points[::-1]))))) + 1e-15)
+        return self.notion.epsilon_bracketed(log_delta)
 
     @property
     def _composed(self) -> SubsampledGaussians | None:
@@ -92,4 +93,4 @@ class Quick(Adjusted):
         return self.inner.log_delta(epsilons) if epsilons.size <= _FEW else self._tabled.log_delta(epsilons)
 
     def epsilon_at_log(self, log_deltas: Floats) -> Floats:
-        return np.array([self._tabled.epsilon(log_delta) for log_delta in log_deltas.tolist()])
+        return np.array([self._tabled.epsilon(log_delta).value for log_delta in log_deltas.tolist()])

@@ -8,7 +8,7 @@ window). The evaluator is `joined`; how ε is split is searched.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -18,6 +18,7 @@ from lastiterate.curves.minimum import Either
 from lastiterate.curves.notion import Notion
 from lastiterate.mixing.table import Tabled
 from lastiterate.numerics.arrays import Floats
+from lastiterate.numerics.bracketed import Bracketed, exactly, least
 from lastiterate.numerics.normal_gap import gap_estimate, log_gap_above
 from lastiterate.numerics.roots import FARTHEST, decreasing_root, newton_root
 from lastiterate.numerics.rounding import down, up
@@ -48,6 +49,7 @@ class WindowTail(Notion):
     tail: Tail
     window: Notion
     adjacency: Adjacency = REPLACE_ONE
+    _known: dict[float, Bracketed] = field(default_factory=dict, init=False, repr=False)
 
     def log_delta(self, epsilons: Floats) -> Floats:
         """Over splits from those that leave all to the window to those that leave nothing, and once more around the best."""
@@ -92,7 +94,15 @@ class WindowTail(Notion):
     def epsilon_at_log(self, log_deltas: Floats) -> Floats:
         if not self.tail.mus.any():
             return self.window.epsilon_at_log(log_deltas)
-        return np.array([min(pair[0] for pair in self.split_for(x).values()) for x in log_deltas.tolist()])
+        return np.array([self.epsilon_bracketed(x).value for x in log_deltas.tolist()])
+
+    def epsilon_bracketed(self, log_delta: float) -> Bracketed:
+        """Return the least ε of the shares of δ that are tried; of these, only those are computed that may be it."""
+        if not self.tail.mus.any():
+            return self.window.epsilon_bracketed(log_delta)
+        if log_delta not in self._known:
+            self._known[log_delta] = least(epsilon for epsilon, _ in self.split_for(log_delta).values())
+        return self._known[log_delta]
 
     def epsilon_estimate(self, log_delta: float) -> float:
         """For a few shares of δ, what the tail takes and an estimate of what the window does."""
@@ -108,7 +118,7 @@ class WindowTail(Notion):
         left = np.maximum(log_delta + np.log1p(-given) - splits, _LEAST_LEFT)
         return splits, np.array([window.epsilon_estimate(one) for one in left.tolist()])
 
-    def split_for(self, log_delta: float) -> dict[float, tuple[float, float]]:
+    def split_for(self, log_delta: float) -> dict[float, tuple[Bracketed, float]]:
         """For each share of δ that was tried: ε, and the part of it that the tail takes.
 
         First the best by its estimate. If the window takes another part of ε than estimated, it is thought to do so at other
@@ -119,31 +129,41 @@ class WindowTail(Notion):
             return self._without_estimates(log_delta)
         first = int(np.argmin(splits + rests))
         found = {first: self._with_share(log_delta, _SHARES[first])}
-        taken = (found[first][0] - found[first][1]) / rests[first] if np.isfinite(rests[first]) else np.inf
-        if np.isfinite(taken) and abs(taken - 1) > _RELIABLE:
-            around = int(np.argmin(splits + rests * taken))
+        around = self._best_if_scaled(splits, rests, first, *found[first])
+        if around is not None:
             for towards in (0, -1, 1):
                 index = around + towards
                 while 0 <= index < len(_SHARES):
-                    best = min(pair[0] for pair in found.values())
+                    best = least(epsilon for epsilon, _ in found.values())
                     found[index] = found.get(index) or self._with_share(log_delta, _SHARES[index])
-                    if not towards or found[index][0] >= best:
+                    if not towards or not found[index][0] < best:
                         break
                     index += towards
         return {_SHARES[index]: pair for index, pair in found.items()}
 
-    def _without_estimates(self, log_delta: float) -> dict[float, tuple[float, float]]:
+    @staticmethod
+    def _best_if_scaled(splits: Floats, rests: Floats, first: int, epsilon: Bracketed, split: float) -> int | None:
+        """Where ε is least if all estimates are off by the factor that `first` is off by; None if that is too near to 1."""
+
+        def where(whole: float) -> int | None:
+            taken = (whole - split) / rests[first] if np.isfinite(rests[first]) else np.inf
+            return int(np.argmin(splits + rests * taken)) if np.isfinite(taken) and abs(taken - 1) > _RELIABLE else None
+
+        either_way = {where(epsilon.low), where(epsilon.high)}
+        return either_way.pop() if len(either_way) == 1 else where(epsilon.value)
+
+    def _without_estimates(self, log_delta: float) -> dict[float, tuple[Bracketed, float]]:
         """Two shares, and a third beyond the better of them."""
         found = {share: self._with_share(log_delta, share) for share in (_LOW, _HIGH)}
         share = _MORE if found[_HIGH][0] < found[_LOW][0] else _LESS
         return {**found, share: self._with_share(log_delta, share)}
 
-    def _with_share(self, log_delta: float, share: float) -> tuple[float, float]:
+    def _with_share(self, log_delta: float, share: float) -> tuple[Bracketed, float]:
         split = self.tail.epsilon(np.array([log_delta + np.log(share) - 1e-12])).item()
         if np.isinf(split):
-            return split, split
+            return exactly(split), split
         left = log_delta + float(np.log1p(-share)) - split - 1e-12 * (1 + split)
-        return up(split + self._tabled.epsilon(left)), split
+        return self._tabled.epsilon(left).through(lambda rest: up(split + rest)), split
 
 
 # What is left of a distance that is random.

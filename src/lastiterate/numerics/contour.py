@@ -105,10 +105,18 @@ class Contour:
         flat = (self.ratio_errors + 16 * ROUNDOFF * np.abs(self.ratios)) / np.abs(s * (s + 1))
         return float(flat.sum()), float((2 * ROUNDOFF * self.frequencies * np.abs(self._weighted_ratios)).sum())
 
+    def log_lower_estimate(self, threshold: float) -> float:
+        """Return log of about a lower bound: the aliases are estimated, which takes less time than to bound them."""
+        value, error, exponent, doubt = (float(one[0]) for one in self._sums(np.array([threshold])))
+        return log_less(exponent - doubt + log_or_lowest(value - error), self.log_alias_estimate(threshold))
+
     def log_alias_estimate(self, threshold: float) -> float:
         """About how much the aliases add to the upper bound: to decide whether another contour would be sharper."""
-        values = tuple((a, self.cumulant.scout(a)[0] if a else 0.0) for a in self.alias_abscissae)
-        return log_aliases(values, self.abscissa, 2 * math.pi / self.spacing, threshold)
+        return log_aliases(self._estimated_aliases, self.abscissa, 2 * math.pi / self.spacing, threshold)
+
+    @cached_property
+    def _estimated_aliases(self) -> tuple[tuple[float, float], ...]:
+        return tuple((a, self.cumulant.scout(a)[0] if a else 0.0) for a in self.alias_abscissae)
 
     @cached_property
     def aliases(self) -> tuple[tuple[float, float], ...]:
@@ -148,15 +156,13 @@ def _draw(cumulant: Cumulant, abscissa: float, threshold: float, log_excess: flo
             break
         abscissa = nearer  # a heavy right tail: the saddle lies where the aliases from above are large
     spacing = 2 * math.pi / max(left_period, right_period)
-    still = cumulant.tilted(abscissa, 0.0)
+    still = cumulant.still(abscissa)
     log_scale, log_scale_error = cumulant.of_tilts(abscissa, still)
     highest, log_cut = _cut(cumulant, still, spacing, log_allowed - log_scale + abscissa * threshold)
     if not highest / spacing < _MOST_WORK:
         return None
     frequencies = spacing * np.arange(1, math.ceil(highest / spacing) + 1)
-    tilts = cumulant.tilted(abscissa, float(frequencies[-1]))
-    if max((t.losses.shape[1] for t in tilts), default=0) * frequencies.size > _MOST_WORK:
-        return None
+    tilts = cumulant.tilted(abscissa, float(frequencies[-1]), most=_MOST_WORK / frequencies.size)
     ratios, errors = _ratios(cumulant, abscissa, tilts, frequencies)
     return Contour(
         cumulant, abscissa, (left, right), spacing, frequencies, log_scale, log_scale_error, ratios, errors, log_cut
@@ -186,9 +192,7 @@ def _cut(cumulant: Cumulant, still: tuple[Tilted, ...], spacing: float, log_allo
     highest, _ = _first_allowed(cumulant, still, edges, log_bounds, log_allowed)
     if still and math.isfinite(highest) and highest > 2 * edges[0]:
         mesh = edges[edges <= highest * 1.0001]
-        tilts = cumulant.tilted(still[0].abscissa, float(mesh[-1]), log_tolerance=-8.0)
-        if max(t.losses.shape[1] for t in tilts) * mesh.size > _MOST_WORK:
-            return math.inf, 0.0
+        tilts = cumulant.tilted(still[0].abscissa, float(mesh[-1]), log_tolerance=-8.0, most=_MOST_WORK / mesh.size)
         for bound, tilt in zip(log_bounds, tilts, strict=True):
             bound[: mesh.size - 1] = np.minimum(bound[: mesh.size - 1], _measured_decay(tilt, mesh))
     return _first_allowed(cumulant, still, edges, log_bounds, log_allowed)

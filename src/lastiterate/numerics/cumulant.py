@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from lastiterate.numerics.tilted import Tilted, TooFine, tilted
 
 _LOG_TOLERANCE = -30.0  # of quadrature: e^−30 = 1e-13 is below what contours are drawn to, 1e-11, and above rounding
 _LARGEST_START = 50.0  # an abscissa: at −log(excess) the threshold is mostly near 1; larger ones take more nodes
+_MOST_KEPT = 64  # saddle points, of two numbers each: a search for a window asks for fewer
 # A curvature that falls by 2.5 when the abscissa falls by 15 % is that of a far part. No proof is behind the two
 # numbers: where a saddle ends up decides how sharp a bracket is, not whether it holds.
 _RETREAT, _EXPLOSION = 0.85, 2.5
@@ -24,6 +25,8 @@ class Cumulant:
 
     families: tuple[Family, ...]
     variance: float
+    _still: dict[float, tuple[Tilted, ...]] = field(default_factory=dict, init=False, repr=False)
+    _saddles: dict[float, tuple[float, float]] = field(default_factory=dict, init=False, repr=False)
 
     def scout(self, abscissa: float) -> tuple[float, float, float]:
         """K, K', K'' without certificate: good enough to choose where to work."""
@@ -32,12 +35,22 @@ class Cumulant:
         value, slope, curvature = map(sum, zip(normal, *found, strict=True))
         return value, slope, curvature
 
-    def tilted(self, abscissa: float, frequency: float, log_tolerance: float = _LOG_TOLERANCE) -> tuple[Tilted, ...]:
+    def tilted(
+        self, abscissa: float, frequency: float, log_tolerance: float = _LOG_TOLERANCE, most: float = math.inf
+    ) -> tuple[Tilted, ...]:
         """Each family at the tilt; the tolerance is for the whole product, so each ratio gets its share."""
         return tuple(
-            tilted(family, abscissa, frequency, log_tolerance - math.log(family.counts.sum()))
+            tilted(family, abscissa, frequency, log_tolerance - math.log(family.counts.sum()), most)
             for family in self.families
         )
+
+    def still(self, abscissa: float) -> tuple[Tilted, ...]:
+        """Each family at the tilt and at no frequency: several contours are drawn at one abscissa."""
+        if abscissa not in self._still:
+            found = self.tilted(abscissa, 0.0)
+            self._still.clear()
+            self._still[abscissa] = found
+        return self._still[abscissa]
 
     def certified(self, abscissa: float) -> tuple[float, float]:
         """(K(abscissa), bound on its error)."""
@@ -74,7 +87,14 @@ class Cumulant:
         return self._before_the_tail(positive_guess(newton))
 
     def saddle_for(self, log_excess: float) -> tuple[float, float]:
-        """(abscissa, threshold) at which the saddle-point estimate of the excess is e^log_excess."""
+        """(abscissa, threshold) at which the saddle-point estimate of the excess is e^log_excess; the last are kept."""
+        if log_excess not in self._saddles:
+            for oldest in list(self._saddles)[: 1 - _MOST_KEPT]:
+                self._saddles.pop(oldest, None)
+            self._saddles[log_excess] = self._saddle_for(log_excess)
+        return self._saddles[log_excess]
+
+    def _saddle_for(self, log_excess: float) -> tuple[float, float]:
 
         def newton(c: float) -> tuple[float, float]:
             value, slope, curvature = self.scout(c)

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lastiterate.numerics.arrays import Floats
+from lastiterate.numerics.bracketed import Bracketed, exactly
 from lastiterate.numerics.contour import Contour, Effort, draw_contour
 from lastiterate.numerics.cumulant import LONGEST_EXTRAPOLATION, Cumulant, log_peak
 from lastiterate.numerics.discretise import MixedRatio, Ratio, from_above, from_below
@@ -26,6 +27,9 @@ from lastiterate.numerics.rounding import up
 # The sharpest that is not too costly. Terms that cancel e^9, e^14 or e^20 lose so many ulps: no more than the tolerance
 # beside.
 _EFFORTS = (Effort(math.log(1e-11), 9.0), Effort(math.log(1e-9), 14.0), Effort(math.log(1e-7), 20.0))
+# A contour that brackets a threshold quickly, to about 1e-4 of the excess; and how much wider the bracket is made, so that
+# it holds a threshold that a lattice found, too.
+_ROUGH, _ROUGH_MARGIN = Effort(math.log(1e-4), 20.0), 1e-5
 _NARROW = 2e-7  # of the excess: aliases below it move ε by less than anyone sees, and are not worth another contour
 _REUSABLE = 1e-6  # width in log excess: what is looser than that is drawn anew, what is sharper saves the work
 _MOST_CELLS = 2**20  # of one step: a quarter of the largest transform; fewer are coarser, and so looser, in long ranges
@@ -69,6 +73,7 @@ class RatioSum:
     variance: float = 0.0
     _drawn: list[tuple[float, float, Numerics]] = field(default_factory=list, init=False, repr=False)
     _solved: dict[float, tuple[float, Numerics]] = field(default_factory=dict, init=False, repr=False)
+    _rough: dict[float, tuple[float, float] | None] = field(default_factory=dict, init=False, repr=False)
     _direct: dict[float, DirectSum] = field(default_factory=dict, init=False, repr=False)
 
     @cached_property
@@ -221,6 +226,39 @@ class RatioSum:
         except OverflowError:
             square = self.variance + sum(n * ratio.distance**2 for ratio, n in self.ratios)
             return float(threshold_above(log_excess, up(math.sqrt(square))))
+
+    def threshold_bracketed(self, log_excess: float) -> Bracketed:
+        """`threshold_upper`, between what a rough contour says of it: a tenth of the work, and often enough to compare.
+
+        The lower end relies on estimates of aliases.
+        """
+        if log_excess not in self._rough:
+            for oldest in list(self._rough)[: 1 - _MOST_KEPT]:
+                self._rough.pop(oldest, None)
+            self._rough[log_excess] = self._roughly(log_excess)
+        ends = self._rough[log_excess]
+        if ends is None or log_excess in self._solved:
+            return exactly(self.threshold_upper(log_excess))
+        return Bracketed(*ends, lambda: self.threshold_upper(log_excess))
+
+    def _roughly(self, log_excess: float) -> tuple[float, float] | None:
+        """Return two numbers around the threshold, None where a rough contour is not to be had."""
+        try:
+            abscissa, guess = self.cumulant.saddle_for(log_excess)
+        except OverflowError:
+            return None
+        guess = min(max(guess, 0.0), 0.999 * self._highest)
+        drawn = draw_contour(self.cumulant, abscissa, guess, log_excess, _ROUGH)
+        if drawn is None:
+            return None
+
+        def crossing(bound: Callable[[float], float], level: float) -> float:
+            closeness = _ROUGH_MARGIN / 10
+            return decreasing_crossing(lambda t: bound(t) - level, 0.0, self._highest, guess, 0.1 / abscissa, closeness)
+
+        low = crossing(drawn.log_lower_estimate, log_excess + _ROUGH_MARGIN)
+        high = crossing(drawn.log_upper, log_excess - _ROUGH_MARGIN)
+        return (low, high) if drawn.log_upper(high) < log_excess else None
 
     def threshold_lower(self, log_excess: float) -> float:
         """A lower bound on it."""

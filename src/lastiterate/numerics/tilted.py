@@ -64,16 +64,19 @@ class Tilted:
         result = np.empty((count, len(self.losses)), complex)
         for start in range(min(per_octave, count)):
             turned = self._turned(first * 2 ** (start / per_octave))
+            doubled = np.empty_like(turned)
             for j in range(start, count, per_octave):
                 result[j] = np.einsum("ij,ij->i", turned, self.masses)
-                turned *= 2 + turned
+                np.add(2, turned, out=doubled)
+                turned *= doubled
         return result
 
     def _turned(self, frequency: float) -> Complexes:
         """e^{iωL} − 1 = 2i·sin(ωL/2)·e^{iωL/2}: nothing cancels for small ωL."""
         half = 0.5 * frequency * self.losses
-        sine = np.sin(half)
-        return np.asarray(-2 * sine * sine + 2j * sine * np.cos(half))
+        sine, turned = np.sin(half), np.empty(half.shape, complex)
+        turned.real, turned.imag = -2 * sine * sine, 2 * sine * np.cos(half)
+        return turned
 
     def ratio_error(self, frequencies: Floats) -> Floats:
         """Bound on the error of both, same shape."""
@@ -139,14 +142,15 @@ def _mixed(rows: Tilted, shares: Floats) -> Mixed:
     )
 
 
-def tilted(family: Family, abscissa: float, frequency: float, log_tolerance: float) -> Tilted:
-    """`family` at tilt `abscissa` > 0, ready for frequencies up to `frequency`."""
-    rows = _tilted_rows(family, abscissa, frequency, log_tolerance)
+def tilted(family: Family, abscissa: float, frequency: float, log_tolerance: float, most: float = math.inf) -> Tilted:
+    """`family` at tilt `abscissa` > 0, ready for frequencies up to `frequency`; TooFine if that takes over `most` nodes."""
+    rows = _tilted_rows(family, abscissa, frequency, log_tolerance, most)
     return rows if family.shares is None else _mixed(rows, family.shares)
 
 
-def _tilted_rows(family: Family, abscissa: float, frequency: float, log_tolerance: float) -> Tilted:
-    panels = place_panels(family, abscissa, frequency, log_tolerance)
+def _tilted_rows(family: Family, abscissa: float, frequency: float, log_tolerance: float, most: float) -> Tilted:
+    columns = len(family.shape.terms) * (1 if family.shares is None else family.modes.size)
+    panels = place_panels(family, abscissa, frequency, log_tolerance, most / columns)
     losses, log_densities = family.at(panels.nodes)
     nodes = np.tile(panels.nodes, len(family.shape.terms)) + family.origins[:, None]
     log_base = log_densities + np.tile(panels.log_weights, len(family.shape.terms))
@@ -274,7 +278,9 @@ class Panels:
     log_error: Floats
 
 
-def place_panels(family: Family, abscissa: float, frequency: float, log_tolerance: float) -> Panels:
+def place_panels(
+    family: Family, abscissa: float, frequency: float, log_tolerance: float, most_nodes: float = math.inf
+) -> Panels:
     """Panels for every s = abscissa + iω, |ω| ≤ frequency: the error stays below about e^log_tolerance·M(abscissa)."""
     most = _MOST_PANELS if family.shares is None else _MOST_PANELS // family.modes.size
     left, right, log_error = _ends(family, abscissa, log_tolerance)
@@ -283,7 +289,7 @@ def place_panels(family: Family, abscissa: float, frequency: float, log_toleranc
     edges = np.linspace(left, right, max(2, math.ceil((right - left) / _FIRST_WIDTH) + 1))
     allowed = _log_scale(family, abscissa, edges)[:, None] + log_tolerance
     starts, widths = edges[:-1], np.diff(edges)
-    chosen_starts, chosen_widths = [], []
+    chosen_starts, chosen_widths, nodes = [], [], 0
     while starts.size:
         magnitude, error = _log_magnitude_and_error(family, abscissa, frequency, starts, widths)
         negligible = (magnitude <= allowed).all(axis=0)
@@ -292,6 +298,7 @@ def place_panels(family: Family, abscissa: float, frequency: float, log_toleranc
         log_error = np.logaddexp(log_error, np.logaddexp.reduce(spent, axis=1))
         chosen_starts.append(starts[accurate])
         chosen_widths.append(widths[accurate])
+        nodes += POINTS * int(np.count_nonzero(accurate))
         left_over = ~(negligible | accurate)
         # Far from accurate, a panel is cut in four at once.
         parts = 4 if (error - allowed).max(initial=-np.inf, where=left_over) > _FAR_OFF else 2
@@ -299,7 +306,7 @@ def place_panels(family: Family, abscissa: float, frequency: float, log_toleranc
         starts = (starts[left_over] + pieces * np.arange(parts)[:, None]).ravel()
         widths = np.tile(pieces, parts)
         allowed = allowed - math.log(parts)  # a part of a panel gets its part of the error
-        if starts.size > most:
+        if starts.size > most or nodes > most_nodes:
             raise TooFine
     return _rule(np.concatenate(chosen_starts), np.concatenate(chosen_widths), log_error)
 
