@@ -126,7 +126,7 @@ def path_along(steps: Steps, given: Kept, segments: Iterable[Segment]) -> Floats
         if settled:
             path[at - 1] = left = 0.0
     if at != len(steps):
-        raise Refused(f"the segments of a schedule must have {len(steps)} steps.")
+        raise Refused(f"segments must have {len(steps)} steps.")
     return _kept_until_the_turn(steps, given, path)
 
 
