@@ -22,6 +22,7 @@ from lastiterate.certificate.codec import read_proof
 from lastiterate.kernel import check as kernel
 from lastiterate.kernel.check import MOST_STEPS, Claim, Prepayment, Proof, Proved
 from lastiterate.kernel.gaussian import log_average, log_delta
+from lastiterate.kernel.places import Places
 from lastiterate.kernel.prepaid import Kept, Smooth
 from lastiterate.kernel.steps import Refused, Steps, greatest
 from lastiterate.shift.optimise import best_schedule
@@ -295,6 +296,49 @@ def test_a_schedule_may_not_change_the_steps_that_it_is_checked_against() -> Non
 
     with pytest.raises(ValueError, match="read-only"):
         kernel.proved(replace(read_proof(PROOF), schedules={2: [louder]}))
+
+
+def test_a_schedule_answers_payments_and_no_more() -> None:
+    """Which of the record's steps count is not for a schedule to say."""
+    schedules: Any = {2: [lambda steps: (0, np.zeros(3), lambda values: ())]}
+    with pytest.raises(ValueError, match="too many values"):
+        kernel.proved(replace(read_proof(PROOF), schedules=schedules))
+
+
+@pytest.mark.parametrize("kind", [np.float16, np.float32, np.int8, np.int64])
+def test_payments_and_paths_are_checked_in_double_precision(kind: type) -> None:
+    """In small numbers of a machine what is left of a push would vanish, and minus the least of them would be itself."""
+    count = 4
+    level, nothing = np.ones(count), np.zeros(count)
+    quiet = Steps(np.full(count, 1e-9), np.array([1.0, 1.0, 1.0, 1e-9]), level)
+
+    def paid(payments: np.ndarray) -> tuple[float, ...]:
+        places = Places(quiet, 1, (), averaged=False)
+        return kernel.proved(Proof(places, {0: [lambda steps: (0, payments)]})).mus
+
+    assert paid(nothing.astype(kind)) == paid(nothing)
+    assert paid(nothing)[0] > 3.9
+
+    def along(number: type) -> tuple[float, ...]:
+        def path(steps: Steps, kept: Kept) -> np.ndarray:
+            return np.array([*np.where(steps.sensitivity[1:] > 0, -128, 0), 0], dtype=number)
+
+        smooth = Smooth(level, nothing, nothing, nothing, nothing, turning=0.0, rank=1, start=0.0)
+        places = Places(Steps(np.full(count, 200.0), level, level), 2, (), averaged=False)
+        schedules = {place: [path] for place in range(2)}
+        return kernel.proved(Proof(places, schedules, prepayment=Prepayment(smooth, 1e9, 1e-6, 2))).mus
+
+    if kind != np.float16:
+        assert along(kind) == along(float)
+
+
+def test_nothing_is_made_of_a_long_list_of_schedules() -> None:
+    content = copy.deepcopy(PROOF)
+    content["schedules"][0]["parts"] = [None] * 1000
+    read = read_proof(content)
+    assert len(read.schedules[2]) == 2
+    with pytest.raises(Refused, match="stretches"):
+        kernel.proved(read)
 
 
 GIVEN_BACK = np.array([0.0, -3.0, 0.0, 0.0, 0.0, 0.0])

@@ -364,7 +364,7 @@ NO_BORDERS = {
     "theorems.shift_engine.MOST_WORK": REFUSES,
     "theorems.shift_engine._MOST_GROWN": REFUSES,
     "theorems.window_tail._MOST_HIDDEN": EFFORT,
-    "kernel.check._MOST_PAIRS": "other pairs of a certificate are not looked at, and count as not compared",
+    "kernel.check.MOST_PAIRS": "other pairs of a certificate are not looked at, and count as not compared",
     "kernel.check.MOST_STEPS": REFUSES,
     "shift.momentum._LARGEST_LOG": FLOATS,
     "shift.distance_bounds._LARGEST_LOG": FLOATS,

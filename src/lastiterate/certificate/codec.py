@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from lastiterate.kernel.check import MOST_STEPS, Claim, Hiding, Parts, Prepayment, Proof
+from lastiterate.kernel.check import MOST_PAIRS, MOST_STEPS, Claim, Hiding, Parts, Prepayment, Proof
 from lastiterate.kernel.places import NewOrders, Places
 from lastiterate.kernel.prepaid import FACTS, Kept, Smooth
 from lastiterate.kernel.steps import Refused, Steps
@@ -32,11 +32,11 @@ def read_proof(content: dict[str, Any]) -> Proof:
     expanded = _path if "prepaid" in content else _payments
     return Proof(
         places,
-        {_count(one["place"], -1): _parts(one["parts"], expanded) for one in content["schedules"]},
+        {_count(one["place"], -1): _parts(one["parts"], expanded, places) for one in content["schedules"]},
         read_number(content["displacement"]),
         read_number(content.get("prior_mu", 0.0)),
         _prepayment(content["prepaid"], len(places.steps)) if "prepaid" in content else None,
-        _hiding(content["hidden"], expanded) if "hidden" in content else None,
+        _hiding(content["hidden"], expanded, places) if "hidden" in content else None,
     )
 
 
@@ -65,16 +65,17 @@ def _prepayment(content: dict[str, Any], count: int) -> Prepayment:
     return Prepayment(Smooth(**arrays, turning=turning, rank=rank, start=start), largest, slack, functions)
 
 
-def _hiding(content: dict[str, Any], expanded: Callable[..., Any]) -> Hiding:
+def _hiding(content: dict[str, Any], expanded: Callable[..., Any], places: Places) -> Hiding:
     pairs = []
-    for entry in content["pairs"]:
+    for entry in content["pairs"][:MOST_PAIRS]:
         first, second = (_count(place, 0) for place in entry["places"])
-        pairs.append(((first, second), _parts(entry["parts"], expanded)))
+        pairs.append(((first, second), _parts(entry["parts"], expanded, places)))
     return Hiding({_count(place, -1): read_number(share) for place, share in content["shares"]}, pairs)
 
 
-def _parts(content: Any, expanded: Callable[..., Any]) -> Parts:
-    return [partial(expanded, part) for part in content or ()]
+def _parts(content: Any, expanded: Callable[..., Any], places: Places) -> Parts:
+    enough = len(places.ends) + 1  # one too many, which the kernel refuses: nothing is made of a long list
+    return [partial(expanded, part) for part in (content or ())[:enough]]
 
 
 def _payments(part: dict[str, Any], steps: Steps) -> tuple[int, Floats]:

@@ -1,7 +1,7 @@
 """Whether a proof proves its claim: the entry to the kernel.
 
 That the steps are those of a run, and the turns those of its batches, is for others to see: this is about the numbers. A
-schedule is any function that says what is paid at the steps it is given; whatever it answers is checked.
+schedule is any function that says what is paid at the steps it is given; its answer is checked as floats of 64 bits.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from .prepaid import FACTS, Kept, Smooth, kept, prepaid_mu, prepaid_places, when
 from .steps import Floats, Refused, Steps
 
 MOST_STEPS = 50_000_000  # so that no small file asks for hours
-_MOST_PAIRS = 1000  # the others are not looked at, for the same reason
+MOST_PAIRS = 1000  # the others are not looked at, for the same reason
 _UP = 1 + 1e-15  # of a root, a product and a sum
 _EXCHANGED = 3  # pushes of a record, its neighbour and one that changes places with either: of each two of them
 _FAR = 16.0  # times the displacement: beyond it, what is computed and what is proved differ with probability 1e-56
@@ -200,7 +200,8 @@ def _by_blocks(places: Places, displacement: float) -> Price:
         mus = []
         for steps, pay in zip(places.stretches(*at), parts, strict=True):
             if steps is not None:
-                mus.append(certify(steps, *pay(_read_only(steps))))
+                start, due = pay(_read_only(steps))
+                mus.append(certify(steps, start, np.array(due, dtype=np.float64)))
         return [math.hypot(*mus) + 2 * displacement]
 
     return price
@@ -208,22 +209,22 @@ def _by_blocks(places: Places, displacement: float) -> Price:
 
 def _by_paths(places: Places, prepayment: Prepayment) -> Price:
     """Price paths that may prepay: all steps count, those before the first turn, too."""
-    smooth, largest = prepayment.smooth, prepayment.largest
-    keeping = kept(smooth, places.steps.noise, largest, prepayment.slack, prepayment.functions)
+    keeping = kept(prepayment.smooth, places.steps.noise, prepayment.largest, prepayment.slack, prepayment.functions)
 
     def price(at: tuple[int, ...], parts: Parts) -> list[float]:
-        mus, facts = [0.0], smooth.pushed(places.exchange if len(at) > 1 else 1.0)
+        mus, facts = [0.0], prepayment.smooth.pushed(places.exchange if len(at) > 1 else 1.0)
         for steps, ends, path in zip(places.dense(*at), places.ends, parts, strict=True):
             if steps.sensitivity.any():
                 given = _read_only(keeping.part(*ends))
-                mus.append(prepaid_mu(steps, facts.part(*ends), given, path(_read_only(steps), given), largest))
+                shown = np.array(path(_read_only(steps), given), dtype=np.float64)
+                mus.append(prepaid_mu(steps, facts.part(*ends), given, shown, prepayment.largest))
         return mus
 
     return price
 
 
 def _read_only(given: Seen) -> Seen:
-    """Return the steps, or what they keep, as a schedule may see them: what it is checked against it must not change."""
+    """Return the steps, or what they keep, as a schedule may see them: by accident it changes nothing of them."""
     for values in vars(given).values():
         if isinstance(values, np.ndarray):
             values.flags.writeable = False
@@ -237,7 +238,7 @@ def _hidden(places: Places, own: dict[int, float], hiding: Hiding, price: Price)
     if list(shares) != list(own) or not all(0 <= share < math.inf for share in shares.values()):
         raise Refused("there must be a share of at least 0 for each place.")
     pairs = {}
-    for (first, second), parts in hiding.pairs[:_MOST_PAIRS]:
+    for (first, second), parts in hiding.pairs[:MOST_PAIRS]:
         in_order = first < second or (first > second and places.exchange != 1)
         if not in_order or not 0 <= min(first, second) <= max(first, second) < places.count:
             raise Refused(f"a pair must be of two places, in order. Got {first} and {second}.")

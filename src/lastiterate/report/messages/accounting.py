@@ -164,7 +164,7 @@ def _differences(differences: tuple[Any, ...], first: str, second: str) -> str:
 
 
 def _entry(value: Any) -> str:
-    text = f"{value:.12g}" if isinstance(value, float) else str(value)
+    text = f"{value:.12g}" if isinstance(value, float) else value if isinstance(value, str) else shown(value)
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]} …"
 
 
