@@ -27,7 +27,6 @@ OTHERS = {
     "show",
     "streams",
     "trials",
-    "written",
 }
 ABOUT_PAPERS = {"errata", "reproduce"}
 LIMIT = 0.5  # seconds of CPU

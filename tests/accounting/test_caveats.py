@@ -95,6 +95,7 @@ GIVEN: dict[str, Any] = {
     "epsilon_estimate": lambda one: one.epsilon_estimate(-9.0),
     "log_delta": lambda one: one.log_delta(np.ones(1)),
     "epsilon_at_log": lambda one: one.epsilon_at_log(np.full(1, -9.0)),
+    "epsilon_bracketed": lambda one: one.epsilon_bracketed(-9.0).value,
     "log_delta_estimate": lambda one: one.log_delta_estimate(1.0),
     "with_caveats": lambda one: one.with_caveats(()),
     "for_delta": lambda one: one.for_delta(DELTA),

@@ -60,7 +60,7 @@ print(json.dumps({
 
 def walk(steps: Steps) -> None:
     steps.written("run.toml", RUN)
-    compared = steps.answered("compare run.toml --delta 1e-6")
+    compared = steps.answered("compare run.toml --delta 1e-6 --papers")
     epsilons = [one["epsilon"] for one in compared["guarantees"]]
     holds("several theorems apply, the best comes first", len(epsilons) > 3 and epsilons == sorted(epsilons))
 

@@ -20,7 +20,7 @@ from lastiterate.certificate import codec as reading
 from lastiterate.certificate.codec import read_payments as payments
 from lastiterate.certificate.codec import read_proof
 from lastiterate.kernel import check as kernel
-from lastiterate.kernel.check import MOST_STEPS, Claim, Prepayment, Proof, Proved
+from lastiterate.kernel.check import MOST_STEPS, ClaimedNumbers, Prepayment, Proof, Proved
 from lastiterate.kernel.gaussian import log_average, log_delta
 from lastiterate.kernel.places import Places
 from lastiterate.kernel.prepaid import Kept, Smooth
@@ -273,9 +273,9 @@ IMPOSSIBLE: list[dict[str, Any]] = [
 def test_what_no_run_has_is_refused_whoever_has_read_it(change: dict[str, Any]) -> None:
     """The kernel looks at the values, and not only whoever reads them from a file."""
     proof = read_proof(PROOF)
-    kernel.check(proof, Claim(3.0, 0.1, math.inf))
+    kernel.check(proof, ClaimedNumbers(3.0, 0.1, math.inf))
     with pytest.raises(Refused):
-        kernel.check(replace(proof, places=replace(proof.places, **change)), Claim(3.0, 0.1, math.inf))
+        kernel.check(replace(proof, places=replace(proof.places, **change)), ClaimedNumbers(3.0, 0.1, math.inf))
 
 
 @pytest.mark.parametrize(

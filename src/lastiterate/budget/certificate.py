@@ -12,7 +12,7 @@ from lastiterate.budget.entries import BudgetEntry, Terms, chained, entries_of, 
 from lastiterate.budget.ledger import History
 from lastiterate.budget.total import Filter, Rule, rule_of, total_mu, total_slack
 from lastiterate.certificate.certificate import BUDGET_FORMAT, proved_by, rounded_up
-from lastiterate.certificate.verdict import Question, Verdict, rejected
+from lastiterate.certificate.verdict import Request, Verdict, rejected
 from lastiterate.certificate.verify import verify
 from lastiterate.curves.gaussian import GaussianDP
 from lastiterate.curves.gaussian_cover import gaussian_cover
@@ -47,7 +47,7 @@ def budget_certificate(terms: Terms, rule: Rule, past: History) -> dict[str, Any
     }
 
 
-def check_budget_certificate(content: dict[str, Any], question: Question) -> Verdict:
+def check_budget_certificate(content: dict[str, Any], question: Request) -> Verdict:
     """Check the certificate of a budget: the chain of its entries, their sum, then each entry by its own grade."""
     if question.run is not None:
         return rejected("budget_not_run")

@@ -13,7 +13,7 @@ from typing import Any
 from lastiterate.certificate.claims import at_their_places, checked_group, promises, released
 from lastiterate.certificate.codec import read_claim, read_proof
 from lastiterate.certificate.replay import CHOSEN, proof_of, statement
-from lastiterate.certificate.verdict import Question, Verdict, differences, rejected
+from lastiterate.certificate.verdict import Request, Verdict, differences, rejected
 from lastiterate.curves.gaussian import GaussianDP
 from lastiterate.curves.notion import Notion
 from lastiterate.errors import (
@@ -109,7 +109,7 @@ def _admitted(found: Proved, epsilon: float, delta: float) -> float:
     return epsilon
 
 
-def check_run_certificate(content: dict[str, Any], question: Question) -> Verdict:
+def check_run_certificate(content: dict[str, Any], question: Request) -> Verdict:
     """Check the certificate of a run: the steps are those of the run, and its theorem proves the claim."""
     claim, grade = content["claim"], content["grade"]
     if grade not in GRADES:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from lastiterate.kernel.check import MOST_PAIRS, MOST_STEPS, Claim, Hiding, Parts, Prepayment, Proof
+from lastiterate.kernel.check import MOST_PAIRS, MOST_STEPS, ClaimedNumbers, Hiding, Parts, Prepayment, Proof
 from lastiterate.kernel.places import NewOrders, Places
 from lastiterate.kernel.prepaid import FACTS, Kept, Smooth
 from lastiterate.kernel.steps import Refused, Steps
@@ -21,9 +21,9 @@ from lastiterate.numerics.arrays import Floats
 from lastiterate.shift.prepay import Segment, path_along
 
 
-def read_claim(content: dict[str, Any]) -> Claim:
+def read_claim(content: dict[str, Any]) -> ClaimedNumbers:
     """Return the ε, the δ and the μ that a certificate claims."""
-    return Claim(read_number(content["epsilon"]), read_number(content["delta"]), read_number(content["mu"]))
+    return ClaimedNumbers(read_number(content["epsilon"]), read_number(content["delta"]), read_number(content["mu"]))
 
 
 def read_proof(content: dict[str, Any]) -> Proof:

@@ -16,7 +16,7 @@ from lastiterate.theorems.theorem import Theorem
 
 
 @dataclass(frozen=True)
-class Question:
+class Request:
     """Options of a check: what a certificate is held against, beside itself.
 
     `run`: the run that it must be about, if one is given, which sentences call `called`. `theorems`: those that may prove it

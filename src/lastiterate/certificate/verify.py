@@ -15,14 +15,14 @@ from lastiterate.certificate.certificate import (
     SELECTION_FORMAT,
     check_run_certificate,
 )
-from lastiterate.certificate.verdict import Question, Verdict, differences, rejected, told_by
+from lastiterate.certificate.verdict import Request, Verdict, differences, rejected, told_by
 from lastiterate.errors import LastIterateError
 from lastiterate.kernel.steps import Refused
 from lastiterate.runs.run import Run
 from lastiterate.theorems.catalogue import checked_theorems
 from lastiterate.theorems.theorem import Theorem
 
-Checker = Callable[[dict[str, Any], Question], Verdict]
+Checker = Callable[[dict[str, Any], Request], Verdict]
 # Each is fetched when a certificate has its format: certificates of budgets and of selections contain others.
 CHECKERS: dict[str, Callable[[], Checker]] = {
     FORMAT: lambda: check_run_certificate,
@@ -44,10 +44,10 @@ def verify(
     a theorem that is not part of the library needs `theorems`, such as [*li.theorems.CATALOGUE, MINE]; the verdict then
     assumes it.
     """
-    return verdict_on(certificate, Question(run, theorems=checked_theorems(theorems)))
+    return verdict_on(certificate, Request(run, theorems=checked_theorems(theorems)))
 
 
-def verdict_on(certificate: dict[str, Any] | str, question: Question) -> Verdict:
+def verdict_on(certificate: dict[str, Any] | str, question: Request) -> Verdict:
     """Return the verdict on a certificate, a trained model or a report page; whatever cannot be read is rejected."""
     kind = "report page" if isinstance(certificate, str) and is_page(certificate) else "certificate"
     try:
@@ -71,7 +71,7 @@ def is_page(text: str) -> bool:
     return text.lstrip("\ufeff \r\n\t").startswith("<")
 
 
-def check(content: dict[str, Any], question: Question) -> Verdict:
+def check(content: dict[str, Any], question: Request) -> Verdict:
     """Check a certificate, or a trained model that holds one, by its format; raise an error if it cannot be read."""
     if "format" not in content and "certificate" in content:  # a trained model, as `lastiterate train` writes it
         if otherwise := _misreported(content.get("report"), content["certificate"]):

@@ -7,8 +7,9 @@ from typing import Any
 
 from lastiterate.accounting.account import account
 from lastiterate.accounting.calibrate import Free, calibrate
-from lastiterate.cli.options import add_releases, add_run, add_trials, trials_in
+from lastiterate.cli.options import add_releases, add_run
 from lastiterate.cli.show import Extra, show, written
+from lastiterate.cli.trials import add_trials, trials_in
 from lastiterate.curves.trials import trials_to_dict
 from lastiterate.errors import checked_choice, worded
 from lastiterate.runs.files import check_ending, read_run, run_to_toml, write_run

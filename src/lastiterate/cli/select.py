@@ -7,8 +7,9 @@ from typing import Any
 
 from lastiterate.accounting.account import account
 from lastiterate.accounting.report import Report
-from lastiterate.cli.options import add_certificate, add_delta, add_trials, trials_in
+from lastiterate.cli.options import add_certificate, add_delta
 from lastiterate.cli.show import a_certificate, show, written
+from lastiterate.cli.trials import add_trials, trials_in
 from lastiterate.curves.selected import checked_trials
 from lastiterate.curves.trials import Trials, trials_to_dict
 from lastiterate.errors import worded

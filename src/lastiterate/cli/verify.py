@@ -6,7 +6,7 @@ import argparse
 import json
 from typing import Any
 
-from lastiterate.certificate.verdict import PageVerdict, Question, Verdict, rejected
+from lastiterate.certificate.verdict import PageVerdict, Request, Verdict, rejected
 from lastiterate.certificate.verify import is_page, verdict_on
 from lastiterate.cli.show import show
 from lastiterate.errors import InvalidInput
@@ -26,7 +26,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def answer(options: argparse.Namespace) -> int:
     content = _read(options.certificate)
-    verdict = verdict_on(content, Question(read_run(options.run) if options.run else None, str(options.run)))
+    verdict = verdict_on(content, Request(read_run(options.run) if options.run else None, str(options.run)))
     if verdict.accepted and (options.model or options.data):
         verdict = _of_files(verdict, content, options)
     show(options, verdict.to_dict(), str(verdict))

@@ -14,7 +14,7 @@ from lastiterate.certificate.certificate import (
     unproved,
 )
 from lastiterate.certificate.claims import checked_releases
-from lastiterate.certificate.verdict import Question, Verdict, rejected
+from lastiterate.certificate.verdict import Request, Verdict, rejected
 from lastiterate.errors import INSIDE_UNIT, InvalidInput, checked_count, checked_number, worded
 from lastiterate.facts import Fact, fact_from_json, facts_from_json, facts_to_json
 from lastiterate.forgetting.proofs import forgetting_promises, forgetting_unit, process_for, theorems_for
@@ -61,7 +61,7 @@ def forgetting_certificate(
     }
 
 
-def check_forgetting_certificate(content: dict[str, Any], question: Question) -> Verdict:
+def check_forgetting_certificate(content: dict[str, Any], question: Request) -> Verdict:
     """Check the certificate of a plan to forget: the run and the requests make the steps, and a theorem proves the claim."""
     claim, described = content["claim"], run_from_dict(content["run"])
     if caveats := facts_from_json(content["caveats"]):

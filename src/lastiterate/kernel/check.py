@@ -34,7 +34,7 @@ Price = Callable[[tuple[int, ...], Parts], list[float]]  # μ of each stretch, f
 
 
 @dataclass(frozen=True)
-class Claim:
+class ClaimedNumbers:
     """What is claimed: (ε, δ), and μ, where infinity is no claim."""
 
     epsilon: float
@@ -122,7 +122,7 @@ class Proved:
         return epsilon == math.inf or self.log_delta(epsilon) <= math.log(delta) * (1 + 4 * 2.0**-52)
 
 
-def check(proof: Proof, claim: Claim) -> None:
+def check(proof: Proof, claim: ClaimedNumbers) -> None:
     """Return if the schedules prove this ε at this δ, and this μ; else raise `Refused`."""
     if not (claim.epsilon >= 0 and 0 < claim.delta < 1):
         raise Refused("epsilon must be >= 0, and delta inside (0, 1).")

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lastiterate.accounting.report import lower_bound_for
-from lastiterate.certificate.verdict import PageVerdict, Question, Verdict, rejected
+from lastiterate.certificate.verdict import PageVerdict, Request, Verdict, rejected
 from lastiterate.certificate.verify import check
 from lastiterate.display import Html, alerts, bullets, card, folded, headline, lines, table
 from lastiterate.errors import InvalidInput
@@ -72,10 +72,10 @@ _TAG = re.compile(r"<[^>]*>")
 _LONGEST = 160
 
 
-def check_page(page: str, question: Question) -> Verdict:
+def check_page(page: str, question: Request) -> Verdict:
     """Check the page of a report: its certificate, by a theorem of the library, then what the page shows."""
     sheet = sheet_in(page)
-    verdict = check(sheet.certificate, Question(question.run, question.called))
+    verdict = check(sheet.certificate, Request(question.run, question.called))
     if not verdict.accepted:
         return verdict
     if type(verdict) is not Verdict:

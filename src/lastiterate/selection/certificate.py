@@ -20,7 +20,7 @@ from lastiterate.certificate.certificate import (
     proved_by,
     rounded_up,
 )
-from lastiterate.certificate.verdict import Question, Verdict, rejected
+from lastiterate.certificate.verdict import Request, Verdict, rejected
 from lastiterate.curves.gaussian import GaussianDP
 from lastiterate.curves.gaussian_cover import AGAIN
 from lastiterate.curves.minimum import worst
@@ -90,7 +90,7 @@ def _epsilon_of_best(notions: Sequence[Notion], trials: Trials, delta: float) ->
     return float(best_of_trials(worst(notions), trials).epsilon(delta))
 
 
-def check_selection_certificate(content: dict[str, Any], question: Question) -> Verdict:
+def check_selection_certificate(content: dict[str, Any], question: Request) -> Verdict:
     """Check the certificate of a selection: that of each setting by its own grade, then the claim on the best."""
     claim, settings = content["claim"], content["settings"]
     if not isinstance(settings, list) or not 0 < len(settings) <= _MOST_SETTINGS:
@@ -131,13 +131,13 @@ def check_selection_certificate(content: dict[str, Any], question: Question) -> 
     )
 
 
-def _check_setting(content: dict[str, Any], question: Question) -> Verdict:
+def _check_setting(content: dict[str, Any], question: Request) -> Verdict:
     """Check the certificate of one trial: of a run, by a theorem of the library, and for everybody."""
     if content["format"] != FORMAT:
         return rejected("setting_format", format=FORMAT)
     if content["claim"]["unit"]["records"]:
         return rejected("one_person_only")
-    return check_run_certificate(content, Question(question.run, question.called))
+    return check_run_certificate(content, Request(question.run, question.called))
 
 
 def _assumptions(trials: Trials, settings: int, stated_mu: float | None) -> Iterator[Fact]:

@@ -13,7 +13,14 @@ from opacus.optimizers import DPOptimizer
 
 from lastiterate.accounting.report import Report
 from lastiterate.adapters.opacus.described import covered
-from lastiterate.adapters.opacus.setup import COARSEST, Hiding, Setup, accounted, set_up_by_caller, squared_straying
+from lastiterate.adapters.opacus.setup import (
+    COARSEST,
+    HiddenState,
+    Setup,
+    accounted,
+    set_up_by_caller,
+    squared_straying,
+)
 from lastiterate.adapters.opacus.state import Span, StepHistory, check_rate, history_from, planned_run, with_multiplier
 from lastiterate.adapters.opacus.steps import check_multiplier, same
 from lastiterate.adapters.opacus.trusted import TRUSTED, SeenStep
@@ -51,7 +58,7 @@ class Accountant(IAccountant):  # type: ignore[misc]
         self._planned: tuple[Span, Run] | None = None
         self._optimizer: Callable[[], DPOptimizer | None] | None = None
         self._setup: Setup | None = None
-        self._reports: dict[tuple[Any, ...], tuple[Report, Hiding]] = {}
+        self._reports: dict[tuple[Any, ...], tuple[Report, HiddenState]] = {}
 
     @classmethod
     def mechanism(cls) -> str:

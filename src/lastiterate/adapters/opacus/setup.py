@@ -160,7 +160,7 @@ class Circumstances:
         limit = _LIMITS.get(self.precision, 0.0)
         return limit if not self.unseen_steps and math.sqrt(self.squared_straying) <= limit else None
 
-    def assumed(self, hiding: Hiding) -> tuple[Fact, ...]:
+    def assumed(self, hiding: HiddenState) -> tuple[Fact, ...]:
         """Facts that nothing could check, besides what the run promises."""
         applies = {
             fact("exact_arithmetic", precision=self.precision, hidden=hiding.name.lower()): True,
@@ -191,7 +191,7 @@ _ROUNDINGS = 9  # of a step: noise and decay are added, it is divided, multiplie
 COARSEST = max(_LIMITS.values())
 
 
-class Hiding(Enum):
+class HiddenState(Enum):
     """State of the guarantees that rely on hidden iterates."""
 
     UNUSED = auto()  # all iterates together are as good
@@ -200,19 +200,19 @@ class Hiding(Enum):
     TOO_COARSE = auto()  # it is too much beside the noise, or was not seen: all iterates count
 
 
-def accounted(run: Run, delta: float, releases: Iterable[int], limit: float | None) -> tuple[Report, Hiding]:
+def accounted(run: Run, delta: float, releases: Iterable[int], limit: float | None) -> tuple[Report, HiddenState]:
     """Return the account of a run whose hidden weights strayed by at most `limit`, or by too much."""
     at, plain = (delta, tuple(releases)), run.process.update.plain
     if limit is not None and plain and _may_hide(run):
         charged = account(replace(run, arithmetic=Arithmetic(displacement=limit)), *at)
         if _hides(charged):
-            return charged, Hiding.CHARGED
+            return charged, HiddenState.CHARGED
     report = account(run, *at)
     if not _hides(report):
-        return report, Hiding.UNUSED
+        return report, HiddenState.UNUSED
     if limit is not None and not plain:
-        return report, Hiding.ASSUMED
-    return account_by(OF_EVERY_ITERATE, run, *at), Hiding.TOO_COARSE
+        return report, HiddenState.ASSUMED
+    return account_by(OF_EVERY_ITERATE, run, *at), HiddenState.TOO_COARSE
 
 
 def _hides(report: Report) -> bool:
