@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from lastiterate.cli.streams import BAD_INPUT, fail
-from lastiterate.errors import LastIterateError, worded
 
 
 def show(options: argparse.Namespace, content: dict[str, Any], text: str) -> None:
@@ -50,6 +49,8 @@ class Extra:
 
 def written(options: argparse.Namespace, *extras: Extra) -> int:
     """Write all files, and return 0, or the exit code of bad input if one could not be written."""
+    from lastiterate.errors import LastIterateError, worded  # which loads numpy: help needs none
+
     code, before = 0, "\n"
     for one in extras:
         if one.path:
