@@ -472,3 +472,12 @@ def test_a_kind_that_nobody_knows_is_told_in_a_sentence(section: str) -> None:
     certificate = li.account(run_with(li.FullBatch(records=100), 20), DELTA).certificate
     certificate["run"][section]["kind"] = "mine"
     assert f"kind of {section} must be one of" in li.verify(certificate).reason
+
+
+def test_an_entry_that_is_nested_too_deep_is_rejected_with_a_reason() -> None:
+    deep: Any = 1
+    for _ in range(990):
+        deep = [deep]
+    verdict = li.verify(changed(REPORTS["cyclic"].certificate, ("proof", "steps", "diameter"), deep))
+    assert not verdict.accepted
+    assert len(str(verdict)) < 1000

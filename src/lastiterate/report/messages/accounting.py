@@ -164,7 +164,8 @@ def _differences(differences: tuple[Any, ...], first: str, second: str) -> str:
 
 
 def _entry(value: Any) -> str:
-    text = f"{value:.12g}" if isinstance(value, float) else value if isinstance(value, str) else shown(value)
+    nested = isinstance(value, list | dict)  # perhaps too deep for `str`
+    text = f"{value:.12g}" if isinstance(value, float) else shown(value) if nested else str(value)
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]} …"
 
 
