@@ -57,7 +57,7 @@ class Prepayment:
 
 @dataclass(frozen=True, eq=False)
 class Hiding:
-    """Of a hidden place: the share of each place, and schedules for a record at one and its neighbour at another."""
+    """A hidden place: the share of each place, and schedules for a record at one and its neighbour at another."""
 
     shares: Mapping[int, float]
     pairs: Sequence[tuple[tuple[int, int], Parts]]

@@ -204,7 +204,7 @@ class Tail:
         return np.where(self.log_delta(root) <= log_deltas, root, np.inf)
 
     def epsilon_estimate(self, log_deltas: Floats) -> Floats:
-        """The same, nearly: to steer a search."""
+        """Estimate ε, to steer a search."""
         if not self.mus.any():
             return np.zeros_like(log_deltas)
         return newton_root(self._estimated, log_deltas, 2 * self._above(log_deltas), _CLOSE)

@@ -51,7 +51,7 @@ class Contour:
         return float(self.log_uppers(np.array([threshold]))[0])
 
     def log_uppers(self, thresholds: Floats) -> Floats:
-        """The same for each threshold, in one sum."""
+        """Return `log_upper` of each threshold, in one sum."""
         value, error, exponent, doubt = self._sums(thresholds)
         bound = value + error
         # The exact sum is positive, so a bound that is not (or is not a number) has lost its meaning.
@@ -63,7 +63,7 @@ class Contour:
         return float(self.log_lowers(np.array([threshold]))[0])
 
     def log_lowers(self, thresholds: Floats) -> Floats:
-        """The same for each threshold, in one sum."""
+        """Return `log_lower` of each threshold, in one sum."""
         value, error, exponent, doubt = self._sums(thresholds)
         return np.array(
             [self._without_aliases(*one) for one in zip(thresholds, exponent - doubt, value - error, strict=True)]

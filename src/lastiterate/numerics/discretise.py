@@ -140,16 +140,16 @@ class MixedRatio:
 
     @property
     def weight(self) -> float:
-        """Of the far mode, in any of them."""
+        """The largest weight of the far mode among the parts."""
         return max(part.weight for part in self.parts)
 
     @property
     def distance(self) -> float:
-        """That of the farthest."""
+        """The distance of the farthest part."""
         return max(part.distance for part in self.parts)
 
     def range(self, reach: float) -> tuple[float, float]:
-        """That of all."""
+        """The range that covers the ranges of all parts."""
         lows, highs = zip(*(part.range(reach) for part in self.parts), strict=True)
         return min(lows), max(highs)
 

@@ -203,7 +203,7 @@ class _Pairs:
 
 
 def cosine_and_sine(angle: Decimal) -> tuple[Decimal, Decimal]:
-    """Of a part of the right angle, from their series."""
+    """Return the cosine and the sine of a part of the right angle, from their series."""
     sums, term, order = [Decimal(0), Decimal(0)], Decimal(1), 0
     while abs(term) > Decimal(10) ** -(_DIGITS + 2):
         sums[order % 2] += (-1) ** (order // 2) * term
@@ -248,7 +248,7 @@ def make_noisy_multiples(vector: Floats, grid: float, law: NoiseLaw, scale: floa
 
 
 def _parts(vector: Floats) -> Iterator[Floats]:
-    """Of a long vector, sharing its memory."""
+    """Yield the parts of a long vector, which share its memory."""
     return (vector[first : first + _AT_ONCE] for first in range(0, vector.size, _AT_ONCE))
 
 

@@ -94,7 +94,7 @@ class LatticeSum:
 
     @property
     def mean(self) -> float:
-        """Of the finite part."""
+        """The mean of the finite part."""
         return sum(n * float(part.masses @ part.points) for n, part in zip(self.counts, self.parts, strict=True))
 
     @property
@@ -213,7 +213,7 @@ class TiltedSum:
         return min(float(np.logaddexp(finite, log_or_lowest(self.total.infinite))), 0.0)
 
     def log_uppers(self, thresholds: Floats) -> Floats:
-        """The same for each threshold."""
+        """Return what `log_upper` says for each threshold."""
         return np.array([self.log_upper(threshold) for threshold in thresholds.tolist()])
 
     def doubtful(self, threshold: float) -> bool:

@@ -15,7 +15,7 @@ _SAFE = (1e-280, 1e280)
 
 
 def row_norms(rows: Floats) -> Floats:
-    """Of each row, in double precision, whatever the rows are in; up to a part 2⁻⁵²·(columns + 4)."""
+    """Return the norm of each row, in double precision, whatever the rows are in; up to a part 2⁻⁵²·(columns + 4)."""
     if not len(rows):
         return np.zeros(0)
     starts = range(0, len(rows), _ROWS_AT_ONCE)
@@ -23,7 +23,7 @@ def row_norms(rows: Floats) -> Floats:
 
 
 def row_norms_above(rows: Floats) -> Floats:
-    """The same, rounded up: no row is longer."""
+    """Return the norm of each row, rounded up: no row is longer."""
     return row_norms(rows) * (1 + (rows.shape[1] + 4) * 2.0**-52)
 
 
@@ -49,7 +49,7 @@ def _scaled_norms(rows: Floats) -> Floats:
 
 
 def length(vector: Floats) -> float:
-    """Of all entries, to a few parts in 10¹⁵ however many there are: pairwise sums."""
+    """Return the norm of all entries, to a few parts in 10¹⁵ however many there are: pairwise sums."""
     with np.errstate(over="ignore", under="ignore"):
         square = float(np.square(vector).sum())
     if _SAFE[0] < square < _SAFE[1]:

@@ -47,7 +47,7 @@ class Steady:
 
     @cached_property
     def width(self) -> int:
-        """Of a block; the first may be shorter."""
+        """The width of a block; the first may be shorter."""
         blocks = min(max(_PER_LOSS * math.sqrt(self._lost), _FEWEST_BLOCKS), _MOST_BLOCKS)
         return math.ceil(self.steps / blocks)
 
@@ -76,7 +76,7 @@ class Steady:
 
     @cached_property
     def end(self) -> int:
-        """Of the lattice, on both sides."""
+        """The end of the lattice, on both sides."""
         deviation = self._turns[1]
         return math.ceil(min(_DEVIATIONS * deviation + _MORE, self.steps + 1.0) * self.points)
 
@@ -92,12 +92,12 @@ class Steady:
 
     @property
     def _lost(self) -> float:
-        """Of what is paid in advance, all along the window."""
+        """What is lost of payments in advance, all along the window."""
         return self.steps * (1 - self.least)
 
     @cached_property
     def payments(self) -> NDArray[np.intp]:
-        """Of blocks (columns) at each level (rows), in points: none at first, and in the end the largest."""
+        """The payments of blocks (columns) at each level (rows), in points: none at first, and in the end the largest."""
         profile = np.exp(_STEEPER * self._lost**_POWER * np.arange(1 - self.blocks, 1) / self.blocks)
         per_step = np.minimum(self._levels[:, None] / (self.steps * profile.mean()) * profile, LARGEST)
         whole = np.floor(per_step * self.width * self.points)
@@ -114,7 +114,7 @@ class Steady:
 
 @lru_cache(maxsize=16)
 def payment_law(given: Steady) -> CostLaw:
-    """Of the least sum of squares of such payments."""
+    """Return the law of the least sum of squares of such payments."""
     unpaid = np.minimum.accumulate(np.minimum(_unpaid(given) * (1 + 1e-10), 1.0))
     weights = np.append(1.0, unpaid[:-1]) - unpaid
     return CostLaw(given.costs, np.maximum(weights, 0.0) * (1 + 1e-12) + 1e-30, float(unpaid[-1]))
@@ -244,7 +244,7 @@ class CostLaw:
 
 
 def minorant_law(steps: int, rate: float, factor: float) -> CostLaw:
-    """Of `steps` coins, with the cost of a face by `face_costs`."""
+    """Return the law of the cost of `steps` coins, with the cost of a face by `face_costs`."""
     lengths = _lengths(steps)
     costs, weights = _faces(steps, rate, factor)
     largest, tilt = _largest_and_tilt(costs, weights, lengths)

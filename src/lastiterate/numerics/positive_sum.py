@@ -69,7 +69,7 @@ class _Doubled:
 
 
 def _coarsened(law: Law, spacing: float) -> Law:
-    """The same with this spacing."""
+    """Return the law on a lattice of this spacing."""
     if law.grid.spacing == spacing:
         return law
     origin = math.floor(law.grid.origin / spacing) * spacing
@@ -258,7 +258,7 @@ def _counted(place: NDArray[np.intp], masses: Floats, size: int) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class Inside:
-    """Of each cell: what the law inside it gives to the dot below and above, and by how much the chord is too high.
+    """For each cell, what the law inside it gives to the dot below and above, and by how much the chord is too high.
 
     The last is at least that, in units of the width of the cell.
     """

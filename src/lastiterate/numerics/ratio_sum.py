@@ -141,7 +141,7 @@ class RatioSum:
         return DirectSum.of(total, low, high)
 
     def log_upper_many(self, thresholds: Floats) -> Floats:
-        """The same for many thresholds, as sharp: what is drawn for one serves all that it is sharp at."""
+        """Return `log_upper` of many thresholds, as sharp: what is drawn for one serves all that it is sharp at."""
         bounds = np.where(thresholds >= self.ceiling, -np.inf, 0.0)
         open_ = np.flatnonzero(thresholds < self.ceiling)
         open_ = open_[np.argsort(thresholds[open_])]
@@ -396,7 +396,7 @@ def _normal_ratio(variance: float) -> Ratio:
 
 
 def _width(drawn: Numerics, threshold: float) -> float:
-    """Of the bracket on the log excess."""
+    """Return the width of the bracket on the log excess."""
     return drawn.log_upper(threshold) - drawn.log_lower(threshold)
 
 

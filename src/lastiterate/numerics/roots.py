@@ -70,7 +70,7 @@ def _narrowed(
 def _narrowed_alone(
     function: Callable[[Floats], Floats], low: Floats, high: Floats, at_low: Floats, at_high: Floats, tolerance: Floats
 ) -> tuple[Floats, Floats, Floats, Floats]:
-    """The same for one number, digit by digit: most roots are sought alone, and arrays of one are slow."""
+    """Narrow the bracket of one number, digit by digit: most roots are sought alone, and arrays of one are slow."""
     shape = high.shape
     a, b, at_a, at_b, within = (one.item() for one in (low, high, at_low, at_high, tolerance))
     first_width = b - a

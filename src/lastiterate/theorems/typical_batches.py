@@ -82,7 +82,7 @@ class UsualSizes:
 
 
 def _apart(*seen: Any) -> float:
-    """Of one quantity; what is stored once for all steps is looked at once."""
+    """Return how far versions of one quantity are apart; what is stored once for all steps is looked at once."""
     arrays = [np.asarray(values) for values in seen]
     one, other = (array.reshape(-1)[: 1 if all(map(is_constant, arrays)) else None] for array in arrays)
     with np.errstate(invalid="ignore"):
@@ -190,7 +190,7 @@ def sampled_window(process: Process, count: int) -> Notion:
 
 
 def released_window(process: Process, count: int) -> Notion:
-    """The same, sharper where another record takes the place of one that contributes nothing."""
+    """Return the guarantee of a released window, sharper where a record takes the place of one that contributes nothing."""
     composed = sampled_window(process, count)
     apart = not process.adjacency.replaces and process.batches.sampling is FIXED_SIZE
     if not apart or not isinstance(composed, SubsampledGaussians) or not _worth_a_lattice(process, count):
@@ -201,7 +201,7 @@ def released_window(process: Process, count: int) -> Notion:
 
 
 def _worth_a_lattice(process: Process, count: int) -> bool:
-    """Of more steps, or of larger pushes, lattices take long and gain little."""
+    """Whether a lattice pays: of more steps, or of larger pushes, lattices take long and gain little."""
     largest = extremes(process.sampled)[1] / extremes(process.noise)[0]
     return count <= _MOST_ON_A_LATTICE and largest <= _LARGEST_ON_A_LATTICE and float(process.inclusion[0]) < 1
 

@@ -51,7 +51,7 @@ def printed_ratio(process: Process) -> float:
 
 
 def sharper_ratio(process: Process) -> float:
-    """The same with the better of drift and Lipschitz constant."""
+    """Return how far apart iterates may be, in units of the noise: by drift or by Lipschitz constant, the less of both."""
     by_drift = extremes(process.retain)[1] * process.diameter + extremes(process.drift)[1]
     by_curvature = process.contraction * process.diameter + extremes(process.sensitivity)[1]
     return up(min(by_drift, by_curvature) / extremes(process.noise)[0])
